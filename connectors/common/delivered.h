@@ -18,8 +18,8 @@ void delivered_tail(struct watermark *now, const char *last);
 /* The value has moved. */
 void delivered_settle(struct watermark *now);
 
-/* `text` less a count; one of more digits than can be reckoned with becomes
- * something that is lower. Caller frees. */
+/* `text` less a count. A number of too many digits for the computation becomes
+ * a lower one. Caller frees. */
 char *number_less(const char *text, int64_t less);
 
 #endif

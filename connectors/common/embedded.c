@@ -2,8 +2,8 @@
 
 #include "connectors/common/question.h"
 
-/* A page that stays open costs nobody else anything, and beginning another one
- * may mean sorting the table once more. */
+/* A page that stays open costs nobody else anything. Beginning another one may
+ * mean sorting the table once more. */
 int embedded_pause(struct connector *c, struct error *err)
 {
 	(void)c;

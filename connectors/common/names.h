@@ -13,18 +13,18 @@ void table_write(struct strbuf *sb, const char *schema, const char *name);
 /* Append a table, named as the config takes it; `rows`: a number, or NULL. */
 void table_list_add(struct table_list *list, const char *schema,
 		    const char *name, const char *kind, const char *rows);
-/* SCHEMA error: there is no schema.name, written as `table`. `near`: schema,
- * name, schema, name, ... of those there are; one of that very name is meant,
- * or else the nearest. */
+/* SCHEMA error: there is no schema.name, written as `table`. `near` lists
+ * existing tables: schema, name, schema, name, and so on. The message suggests
+ * one of that very name, or else the nearest. */
 int table_missing(const char *table, const char *schema, const char *name,
 		  const struct strlist *near, struct error *err);
-/* SCHEMA error: `what` (a key of the config) names no column of the table;
- * with the nearest of its `n` names. */
+/* SCHEMA error: `what` (a key of the config) names no column of the table. The
+ * message has the nearest of its `n` names. */
 int column_missing(const char *const *names, size_t n, const char *what,
 		   const char *name, const char *table, struct error *err);
 
-/* Names that mean "changed at", best first, and "made at": enough where rows
- * never change. Both end with NULL. */
+/* Names that mean "changed at", best first, and names that mean "made at",
+ * which are enough where rows never change. Both end with NULL. */
 extern const char *const changed_names[];
 extern const char *const made_names[];
 

@@ -147,7 +147,7 @@ static int paged_begin(struct paged_source *s, struct error *err)
 /* The most bytes that a page of many batches may hold. */
 #define PAGED_BYTES ((double)(64 << 20))
 
-/* So many rows that the byte bound is met about when the page ends. */
+/* As many rows as reach the byte bound about when the page ends. */
 static size_t paged_page_rows(const struct paged_source *s,
 			      const struct batch *b)
 {
@@ -181,8 +181,8 @@ void paged_write_page(const struct paged_source *s, struct paged_query *q,
 	strbuf_addf(&q->sql, " LIMIT %zu", rows);
 }
 
-/* One page is one statement and so one snapshot; nothing is kept locked, and
- * no old version kept, while its last batch is loaded. */
+/* One page is one statement and so one snapshot. While its last batch is
+ * loaded, the source keeps no lock and no old version for us. */
 static int paged_open_page(struct paged_source *s, const struct batch *b,
 			   struct error *err)
 {
@@ -203,7 +203,7 @@ static int paged_open_page(struct paged_source *s, const struct batch *b,
 	return rc;
 }
 
-/* Rows of a batch lie in order: the same key would come twice in a row. */
+/* Rows of a batch lie in order, so equal keys would be neighbours. */
 static int paged_check_repeats(struct paged_source *s, const struct batch *b,
 			       struct error *err)
 {
@@ -252,9 +252,9 @@ static int paged_refuse_page(const struct paged_source *s,
 	return -ERROR_DATA;
 }
 
-/* Remember where the last row lies; the next page begins behind it. One that
- * ends where it began would be read for ever: the server compares otherwise
- * than it orders. */
+/* Remember where the last row lies; the next page begins behind it. A page that
+ * ends where it began would be read for ever: the server compares values
+ * otherwise than it orders them. */
 int paged_remember(struct paged_source *s, const struct batch *b,
 		   struct error *err)
 {
@@ -264,7 +264,8 @@ int paged_remember(struct paged_source *s, const struct batch *b,
 	struct strlist last = STRLIST_INIT;
 	bool moved = p->last.n != l->n_order;
 
-	/* From the mark on even where it is not compared: same places. */
+	/* Take the places from the mark on, even where the mark is not
+	 * compared, so that they stay the same. */
 	for (size_t i = 0; i < l->n_order; i++) {
 		struct strbuf text = STRBUF_INIT;
 		if (i >= first)

@@ -28,7 +28,7 @@
 
 struct paged_source;
 
-/* A position of 33 values may stand in a statement four times, each value as
+/* A position of 33 values may stand in a statement four times, and a value as
  * often as it is compared. */
 #define PAGED_MAX_PARAMETERS 400
 
@@ -49,8 +49,8 @@ struct paged_answer {
 
 struct paged_dialect {
 	struct source_rules rules;
-	/* How a statement begins: "SELECT ", with what a list of the server's
-	 * statements is to show of it. */
+	/* The beginning of a statement: "SELECT ", and a tag by which the
+	 * server's list of statements shows it. */
 	const char *select;
 	/* The warning of `init` about a mark without an index. */
 	const char *unindexed;
@@ -61,33 +61,35 @@ struct paged_dialect {
 	size_t lookup_keys;
 	/* Rows of a page, where a batch takes fewer; 0: as the batch. */
 	size_t page_rows;
-	/* For paged_settle.c alone. A SELECT of the server's clock in µs;
-	 * NULL: the source's clock is this host's. */
+	/* For paged_settle.c alone. A SELECT of the server's clock in µs; NULL:
+	 * this host's clock is the source's. */
 	const char *clock;
-	/* Why a row may be seen only after its time is settled, which makes
-	 * the guarantee `lag`; NULL: none is, so `exact`. */
+	/* The reason why a row may be seen only after its time is settled. It
+	 * makes the guarantee `lag`; NULL: no reason, so `exact`. */
 	const char *late;
-	/* Functions for tick.h; NULL: how coarse a mark is makes no odds. */
+	/* Functions for tick.h; NULL: the step of a mark does not matter. */
 	const char *const *plain;
 
 	/* Fill table, indexes and `all`; `mark` may be NULL. */
 	int (*look)(struct paged_source *s, const struct source_spec *source,
 		    const struct watermark_spec *mark,
 		    struct source_layout *out, struct error *err);
-	/* Append what orders and compares a column ("t"."a" COLLATE BINARY). */
+	/* Append the SQL that orders and compares a column ("t"."a" COLLATE
+	 * BINARY). */
 	void (*ordered)(struct strbuf *sb, const struct paged_source *s,
 			const struct source_column *c);
-	/* Append the placeholder of a value that is compared with it, and the
-	 * value with paged_push. */
+	/* Append the placeholder of a value that is compared with the column.
+	 * Add the value with paged_push. */
 	void (*value)(struct paged_query *q, const struct paged_source *s,
 		      const struct source_column *c, const char *value);
 	/* Append what names the index of a page, behind the table. */
 	void (*hint)(struct strbuf *sb, const struct paged_source *s);
 	/* Append the condition that a row has one of `n` of the pass's keys,
-	 * from number `first` on. */
+	 * from key number `first` on. */
 	void (*keys)(struct paged_query *q, const struct paged_source *s,
 		     size_t first, size_t n);
-	/* Append the greatest mark, whose text is as a watermark has it. */
+	/* Append the greatest mark as SQL; its text is as a watermark has
+	 * it. */
 	void (*newest)(struct strbuf *sb, const struct source_column *mark);
 	int (*query)(struct paged_source *s, const struct paged_query *q,
 		     struct paged_answer *out, struct error *err);
@@ -106,12 +108,12 @@ struct paged_dialect {
 	 * if the type is the same. Else the server's present spelling of the
 	 * type, in words that stay the same (caller frees). */
 	char *(*page_type)(struct paged_source *s, size_t column);
-	/* Append a column of the row appended last, as it is compared. */
+	/* Append a column of the last appended row, as it is compared. */
 	void (*position)(const struct paged_source *s, const struct batch *b,
 			 size_t column, struct strbuf *out);
 };
 
-/* Steps of a pass, in this order; a batch never holds rows of two. */
+/* Steps of a pass, in this order; a batch never holds rows of two steps. */
 enum paged_step {
 	PAGED_NULLS, /* rows without a mark */
 	PAGED_LAG, /* looking back behind the mark */
@@ -152,11 +154,13 @@ void paged_init(struct paged_source *s, const struct connector_ops *ops,
 void paged_release(struct paged_source *s);
 /* Leave what a pass has open. */
 void paged_end_pass(struct paged_source *s);
-/* The layout for this source and mark; read anew if it is another's. */
+/* The layout for this source and mark; read anew if the stored one belongs to
+ * others. */
 int paged_layout_for(struct paged_source *s, const struct source_spec *source,
 		     const struct watermark_spec *mark, struct error *err);
 
-/* Slots of struct connector_ops, of one that begins with a paged_source. */
+/* Slots of struct connector_ops, for a connector whose struct begins with a
+ * paged_source. */
 int paged_describe(struct connector *base, const struct source_spec *source,
 		   const struct watermark_spec *mark, struct schema *out,
 		   struct error *err);
@@ -169,8 +173,8 @@ int paged_next(struct connector *base, struct batch *out, struct error *err);
 int paged_suggest(struct connector *base, const char *table,
 		  enum strategy *strategy, char **column, char **reason,
 		  struct error *err);
-/* paged_settle.c: by the clock, or the greatest number there is. For engines
- * that have no list of open transactions, or need none. */
+/* paged_settle.c: settle by the clock, or by the greatest number in the column.
+ * For engines that have no list of open transactions, or need none. */
 int paged_settle(struct connector *base, const struct source_spec *source,
 		 const struct schema *schema, const struct watermark_spec *mark,
 		 const struct watermark *from, struct settled *out,
@@ -181,7 +185,7 @@ int paged_inspect_clock(struct connector *base,
 			const struct watermark_spec *mark,
 			const struct schema *schema, struct problems *out,
 			struct error *err);
-/* Add what the mark means to an identity, if `source` is the one described. */
+/* Add the mark's meaning to an identity, if `source` is the one described. */
 void paged_identify_mark(const struct paged_source *s,
 			 const struct source_spec *source, json_t *identity);
 /* Index on the mark, NULL marks, the key; the engine adds its own. */
@@ -193,7 +197,7 @@ int paged_inspect(struct paged_source *s, const struct source_spec *source,
  * row at hand at `row` of `v`. */
 typedef int (*paged_decode)(struct paged_source *s, struct vector *v,
 			    size_t row, size_t column, struct error *err);
-/* The row under construction is to blame, for this column: put table, column
+/* The row under construction is to blame, for this column. Put table, column
  * and key before the message, and undo the row. Returns the error's code. */
 int paged_blame(struct paged_source *s, struct batch *b, size_t column,
 		paged_decode decode, struct error *err);
@@ -211,7 +215,8 @@ int paged_whole(struct paged_source *s, struct batch *out, struct error *err);
 int paged_explain(struct connector *base, size_t rows, struct explanation *out,
 		  struct error *err);
 
-/* paged.c: has the step anything to read? The statement of its next page. */
+/* paged.c: has the step anything to read? Write the statement of its next
+ * page. */
 bool paged_applies(const struct paged_source *s, enum paged_step step);
 void paged_write_page(const struct paged_source *s, struct paged_query *q,
 		      size_t rows);
@@ -219,13 +224,13 @@ void paged_write_page(const struct paged_source *s, struct paged_query *q,
 int paged_remember(struct paged_source *s, const struct batch *b,
 		   struct error *err);
 
-/* paged_shape.c: dialect's page_open(), of a table that is as it was described:
- * else TRANSIENT. */
+/* paged_shape.c: the dialect's page_open(), for a table that is still as
+ * described; else TRANSIENT. */
 int paged_page_open(struct paged_source *s, const struct paged_query *q,
 		    struct error *err);
-/* `rc` of a step for this source: has it failed because the table was altered
- * since it was described? Then it is TRANSIENT, for the run to describe the
- * table anew. Ends the pass of a failed step. */
+/* Has a step for this source failed with `rc` because the table was altered
+ * since its description? Then the error becomes TRANSIENT, so that the run
+ * describes the table anew. Ends the pass of a failed step. */
 int paged_judge(struct paged_source *s, const struct source_spec *source,
 		const struct watermark_spec *mark, int rc, struct error *err);
 /* Slot of a client that checks the types itself. */
@@ -247,8 +252,9 @@ void paged_write_compare(struct paged_query *q, const struct paged_source *s,
 /* "mark > ?" */
 void paged_write_mark(struct paged_query *q, const struct paged_source *s,
 		      const char *comparison, const char *value);
-/* The total order's columns from number `first` (0: the mark; 1: the key
- * alone) beyond (`above`), or up to and including, the position `values`. */
+/* Write a condition over the total order's columns from number `first` (0: the
+ * mark; 1: the key alone). They are beyond (`above`), or up to and including,
+ * the position `values`. */
 void paged_write_beyond(struct paged_query *q, const struct paged_source *s,
 			size_t first, bool above, char *const *values);
 void paged_write_order(struct paged_query *q, const struct paged_source *s,
@@ -256,18 +262,18 @@ void paged_write_order(struct paged_query *q, const struct paged_source *s,
 /* The key's columns in a list. */
 void paged_write_key(struct strbuf *sb, const struct paged_source *s,
 		     bool ordered);
-/* paged_lookup.c: a condition for each of the keys. PAGED_LOOKUP_PARAMETERS is
- * what that takes in all; a key has several. */
+/* paged_lookup.c: a condition for each of the keys. All keys together take
+ * PAGED_LOOKUP_PARAMETERS; a key has several. */
 #define PAGED_LOOKUP_PARAMETERS 256
 void paged_write_keys(struct paged_query *q, const struct paged_source *s,
 		      size_t first, size_t n);
-/* Slots that most dialects share: no hint, max(column), the value as the batch
- * has it. */
+/* Slots that most dialects share: no hint, max(column), and the value as the
+ * batch has it. */
 void paged_no_hint(struct strbuf *sb, const struct paged_source *s);
 void paged_newest(struct strbuf *sb, const struct source_column *mark);
 void paged_position(const struct paged_source *s, const struct batch *b,
 		    size_t column, struct strbuf *out);
-/* Ask, and see to it that the answer has the `shape` that is due, see
+/* Ask, and check that the answer has the expected `shape`, see
  * clients/answer.h. */
 int paged_ask(struct paged_source *s, const struct paged_query *q,
 	      const char *shape, struct paged_answer *out, struct error *err);
@@ -277,7 +283,8 @@ int paged_answer_check(const struct paged_answer *a, const char *shape,
 const char *paged_cell(const struct paged_answer *a, size_t row, size_t column);
 void paged_answer_release(struct paged_answer *a);
 
-/* paged_bounds.c: where a step begins and ends; what a pass may read. */
+/* paged_bounds.c: where a step begins and ends, and which rows a pass may
+ * read. */
 bool paged_has_lag(const struct paged_source *s);
 void paged_write_begin(const struct paged_source *s, struct paged_query *q);
 void paged_write_end(const struct paged_source *s, struct paged_query *q);

@@ -70,8 +70,8 @@ static int check_refuse_nulls(struct paged_source *s, const char *sample,
 				      sample, err);
 }
 
-/* One row first: with an index that is known at once; the count only when
- * there is something to report. */
+/* Look for one row first: with an index this is quick. Count only when there is
+ * something to report. */
 static int check_nulls(struct paged_source *s, struct error *err)
 {
 	const struct source_column *mark = source_mark(&s->layout);
@@ -112,8 +112,8 @@ static bool check_write_null_key(const struct paged_source *s,
 	return true;
 }
 
-/* A row whose key has a NULL would be passed over by the comparison: look for
- * one where this pass is going to read. */
+/* The comparison would pass over a row whose key has a NULL. Look for one where
+ * this pass is going to read. */
 static int check_key(struct paged_source *s, struct error *err)
 {
 	char *sample = NULL;
@@ -144,8 +144,8 @@ static void check_write_filled(struct paged_query *q,
 	}
 }
 
-/* Once per row that is new: only keys of rows that this pass is going to read
- * count, if it has a mark. */
+/* Check each new row once: with a mark, only keys of rows that this pass is
+ * going to read count. */
 int paged_find_repeat(struct paged_source *s, char **out, struct error *err)
 {
 	const struct source_layout *l = &s->layout;

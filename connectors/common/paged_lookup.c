@@ -8,7 +8,7 @@ static size_t lookup_left(const struct paged_source *s)
 	return s->pass.scan->keys->n / s->layout.n_key - s->pass.asked;
 }
 
-/* Rows of the usual size that the batch has still room for: at least one. */
+/* Rows of the usual size for which the batch has still room: at least one. */
 static size_t lookup_room(const struct paged_source *s, const struct batch *b)
 {
 	size_t bytes = batch_bytes(b), n = s->dialect->lookup_keys;
@@ -23,7 +23,8 @@ static size_t lookup_room(const struct paged_source *s, const struct batch *b)
 	return n ? n : 1;
 }
 
-/* Where a statement ends with its batch, it asks for no more than will fit. */
+/* Where a statement ends with its batch, it asks for no more rows than will
+ * fit. */
 static size_t lookup_keys(const struct paged_source *s, const struct batch *b)
 {
 	size_t n = s->dialect->lookup_keys, room;
@@ -63,7 +64,8 @@ void paged_write_keys(struct paged_query *q, const struct paged_source *s,
 	strbuf_addch(&q->sql, ')');
 }
 
-/* In the mark's order, so that the last row's is the highest; NULL first. */
+/* Rows come in the mark's order, so that the last one has the highest mark;
+ * NULL first. */
 static void lookup_write_mark(struct paged_query *q,
 			      const struct paged_source *s)
 {
@@ -100,7 +102,7 @@ static int lookup_open(struct paged_source *s, const struct batch *b,
 }
 
 /* Where a statement ends with its batch, rows that do not fit after all would
- * be lost: they go beyond its bounds. */
+ * be lost. So the batch exceeds its bounds. */
 static int lookup_read(struct paged_source *s, struct batch *b,
 		       struct error *err)
 {

@@ -1,7 +1,7 @@
 #include "connectors/common/paged.h"
 #include "core/data/value.h"
 
-/* The key is shown even if the trouble came before its columns were decoded. */
+/* Show the key, even if the trouble came before its columns were decoded. */
 int paged_blame(struct paged_source *s, struct batch *b, size_t column,
 		paged_decode decode, struct error *err)
 {

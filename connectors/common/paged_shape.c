@@ -37,8 +37,8 @@ static bool shape_is_same(const struct source_layout *a,
 	return true;
 }
 
-/* Does the catalog describe the table as it did? No statement is open. A table
- * that cannot be described any more is not the same. */
+/* Does the catalog still describe the table in the same way? No statement is
+ * open. A table that cannot be described any more is not the same. */
 static int shape_look_again(struct paged_source *s,
 			    const struct source_spec *source,
 			    const struct watermark_spec *mark, bool *same,

@@ -38,7 +38,7 @@ void paged_write_select(struct paged_query *q, const struct paged_source *s,
 			    l->columns[i]->output);
 	strbuf_addf(&q->sql, "%s FROM %s AS %s", what ? what : "", l->table.sql,
 		    l->table.alias);
-	/* Where nothing is put in order the server finds its index itself. */
+	/* Without an order the server finds its index itself. */
 	if (!what && scan_is_ordered(s->pass.scan))
 		s->dialect->hint(&q->sql, s);
 	strbuf_addstr(&q->sql, " WHERE ");

@@ -1,7 +1,7 @@
 #include "connectors/common/paged.h"
 
-/* Pages of a range that no index has in order would each be sorted anew: by
- * the key alone. */
+/* Rows of a range without an index would be sorted anew for each page. So they
+ * are ordered by the key alone. */
 static size_t whole_order(const struct paged_source *s)
 {
 	const struct source_column *mark = source_mark(&s->layout);
@@ -10,8 +10,8 @@ static size_t whole_order(const struct paged_source *s)
 	       !source_index_begins_with(&s->layout, mark->name);
 }
 
-/* Only one lower bound of what is in order: of two, the server may start at
- * the wrong one. */
+/* Give the ordered columns only one lower bound. With two, the server may start
+ * at the wrong one. */
 static void whole_write_rows(const struct paged_source *s,
 			     struct paged_query *q, size_t first)
 {

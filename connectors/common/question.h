@@ -1,5 +1,5 @@
 /*
- * The user's own question to a server before more is read (pace.probe): its
+ * The user's own question to a server before more is read (pace.probe). Its
  * answer is one row of one number.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_QUESTION_H
@@ -10,7 +10,7 @@
 /* `text`: the first value, NULL for NULL. CONFIG if this is no number. */
 int question_take(size_t rows, size_t columns, const char *text, double *out,
 		  struct error *err);
-/* Ask by the dialect's query; nothing is done if there is no question. */
+/* Ask by the dialect's query. Without a question nothing is done. */
 int question_ask(struct paged_source *s, const struct pressure_question *q,
 		 struct pressure *out, struct error *err);
 

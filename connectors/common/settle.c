@@ -51,7 +51,8 @@ static bool settle_is_unknown(const struct settle_clock *clock)
 	return clock->zone && wall_clock_is_unknown(clock->zone);
 }
 
-/* By how much a clock can seem to stand before a mark that it has made. */
+/* The farthest that a clock can seem to stand before a mark that it has
+ * made. */
 static int64_t settle_most(const struct settle_clock *clock)
 {
 	const char *zone = clock->zone;
@@ -74,9 +75,9 @@ static int64_t settle_behind(const struct settle_clock *clock, int64_t value_us)
 	return value_us < clock->latest_us ? INT64_MIN : INT64_MAX;
 }
 
-/* A mark is never later than the clock was, less the margin: a clock that is
- * behind it was set back. Rows that were stamped since may lie below the mark.
- */
+/* A mark is never later than the clock was, less the margin. So a clock that is
+ * behind the mark was set back. Rows that were stamped since may lie below the
+ * mark. */
 static void settle_explain_clock(int64_t behind, struct settled *out,
 				 struct strbuf *reason)
 {

@@ -31,18 +31,19 @@ struct settle_clock {
 
 /* latest_us, where `us` is that clock's time of now. */
 int64_t settle_latest(const struct type *type, int64_t us);
-/* The mark `from` against what is settled: the mark never goes back by itself,
- * and cannot be far ahead of the clock (SCHEMA error). A clock that is behind
- * it was set back: `reason` says so, and the guarantee is lag. `value_us`: the
- * mark's value in the notation of settle_text; `settled_us` that of out->value.
- */
+/* Compare the mark `from` with the settled point. The mark never goes back by
+ * itself, and cannot be far ahead of the clock (SCHEMA error). A clock that is
+ * behind it was set back: `reason` says so, and the guarantee is lag.
+ * `value_us` is the mark's value in the notation of settle_text, `settled_us`
+ * that of out->value. */
 int settle_keep_mark(const struct settle_clock *clock, int64_t value_us,
 		     int64_t settled_us, const struct watermark *from,
 		     struct settled *out, struct strbuf *reason,
 		     struct error *err);
-/* The same of a number: the settled one is not below the mark's own. */
+/* The same for a number: the settled one is not below the mark's own. */
 void settle_keep_number(const struct watermark *from, struct settled *out);
-/* A mark's value of such a column, DATE too, as µs; false: no point in time. */
+/* The value of a mark of such a column, DATE too, as µs. False: no point in
+ * time. */
 bool settle_read(const struct type *type, const char *text, int64_t *out_us);
 /* The meaning of the mark, for an identity: "instant", "wall clock", "day",
  * "number". A type that changes within one of these keeps its meaning. */
@@ -52,7 +53,7 @@ const char *settle_meaning(enum type_kind mark);
  * commands that name the pipeline of `source`, which may be NULL. SCHEMA. */
 int settle_way_out(const struct source_spec *source, struct error *err);
 
-/* SCHEMA: a mark's value that cannot be read as what its column holds. */
+/* SCHEMA: a mark's value does not fit the type of its column. */
 int settle_no_time(const char *value, const struct source_spec *source,
 		   struct error *err);
 

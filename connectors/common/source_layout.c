@@ -124,8 +124,8 @@ static int layout_take(struct source_layout *l, const char *name,
 	return 0;
 }
 
-/* The chosen columns, in the config's order or else the table's, then the
- * expressions that replace none. */
+/* The chosen columns, in the config's order or else the table's. Expressions
+ * that replace no column follow. */
 static int layout_choose(struct source_layout *l,
 			 const struct source_spec *source, struct error *err)
 {

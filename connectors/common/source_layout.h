@@ -1,7 +1,7 @@
 /*
  * How a pipeline's rows are read from a table: each column's SQL, type and
- * place, the key, the mark. An engine fills in what its catalog says; what the
- * pipeline chose is put on top here, the same for every engine.
+ * place, the key, the mark. An engine fills in its catalog's facts. The
+ * pipeline's choices are applied here, in the same way for every engine.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_SOURCE_LAYOUT_H
 #define TIDEMARK_CONNECTORS_COMMON_SOURCE_LAYOUT_H
@@ -13,14 +13,15 @@ struct source_column {
 	char *expression; /* the user's, or NULL */
 	char *sql; /* "table"."name", or the expression in parentheses */
 	char *output; /* the SQL that is selected for it */
-	/* The text by which the database fills it, or NULL: see tick.h. */
+	/* The expression by which the database fills it, or NULL: see
+	 * tick.h. */
 	char *computed;
 	struct type type; /* native owned */
 	bool nullable;
 	bool ordered; /* its values have one exact order: fit for a key */
 	const void *how; /* the engine's own */
-	/* How a page spells its type, where that is not how the catalog has
-	 * it; NULL: it is. Owned. */
+	/* A page's spelling of its type, where the catalog's differs; NULL:
+	 * they are the same. Owned. */
 	char *spelled;
 };
 
@@ -40,8 +41,8 @@ struct source_index {
 	char *name; /* or NULL */
 	bool primary, unique;
 	bool sorted; /* ascending, and may be named in a hint */
-	/* In order, "" for an expression or the beginning of a column. One with
-	 * a WHERE has none: it says nothing of the other rows. */
+	/* In order, "" for an expression or the beginning of a column. A
+	 * partial index (WHERE) has none: it says nothing of the other rows. */
 	struct strlist columns;
 };
 
@@ -73,7 +74,7 @@ struct source_rules {
 };
 
 /* Choose columns, key and mark of a layout whose table, indexes and `all` are
- * filled. `mark` may be NULL. SCHEMA: no such column, no usable key; CONFIG:
+ * filled. `mark` may be NULL. SCHEMA: no such column, or no usable key. CONFIG:
  * the strategy cannot serve this table. */
 int source_layout_choose(struct source_layout *l,
 			 const struct source_rules *rules,
@@ -93,8 +94,7 @@ const struct source_column *source_mark(const struct source_layout *l);
 size_t source_layout_width(const struct source_layout *l);
 bool source_index_begins_with(const struct source_layout *l,
 			      const char *column);
-/* The kinds that every engine's marks may be of: dates and timestamps, or
- * whole numbers. */
+/* The kinds of every engine's marks: dates and timestamps, or whole numbers. */
 bool source_mark_fits(const struct source_column *c, enum strategy strategy);
 
 #endif

@@ -23,8 +23,9 @@ static const char *const tick_precise[] = {
 	"timestamp",	     "timestamptz",    "datetime",
 	"current_timestamp", "localtimestamp", NULL
 };
-/* A subquery may compute anything, in SQL or in a plan of it; the others do.
- * CASE may choose an older value than the one that a write has set. */
+/* Words that make a mark coarse. A subquery may compute anything, in SQL or in
+ * a plan of it, and so do the others. CASE may choose an older value than the
+ * one that a write has set. */
 static const char *const tick_never[] = { "select", "subplan", "initplan",
 					  "div",    "mod",     "case",
 					  NULL };
@@ -100,8 +101,8 @@ static bool tick_is_instant(const char *literal)
 	       !strncasecmp(literal, "-infinity'", 10);
 }
 
-/* Behind a text or a name in quotes; false: it is the name of a type of days,
- * and the marks are none. */
+/* Skip a text or a name in quotes. False: it is the name of a type of days, and
+ * the marks are no days. */
 static bool tick_quoted(struct tick_text *t)
 {
 	const char *begin = t->at;

@@ -1,8 +1,8 @@
 /*
- * How coarse are the marks of a column? Whoever writes now may still write a
- * mark at the beginning of the open tick, so the mark must stay before it. A
- * type says how many digits of a second it has; what an expression does to
- * them, only its own text can say.
+ * How coarse are the marks of a column? A transaction may still write a mark at
+ * the beginning of the open tick, so the mark must stay before that. A type
+ * says how many digits of a second it has. Only its own text says what an
+ * expression does to them.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_TICK_H
 #define TIDEMARK_CONNECTORS_COMMON_TICK_H
@@ -29,22 +29,22 @@ enum tick_doubt {
 	TICK_HAS_OTHERS,
 };
 
-/* Is what `text` computes as fine as `type` says, and no later than when it was
- * written? It is if it only chooses among columns and clocks and changes their
- * type. A step of a second is fine enough: the settled point stays that far
- * behind. `functions`: the engine's own that do no more, lower case, NULL at
- * the end. NULL as text: nothing is computed. */
+/* Is the result of `text` as fine as `type` says, and no later than when it was
+ * written? It is if `text` only chooses among columns and clocks and changes
+ * their type. A step of a second is fine enough: the settled point stays that
+ * far behind. `functions` are the engine's own that do no more, in lower case,
+ * NULL at the end. NULL as text: nothing is computed. */
 bool tick_is_plain(const char *text, const struct type *type,
 		   const char *const *functions);
 
 /* Do the texts choose among the values of several rows (an aggregate, a
- * window), or hang on other rows? NULL: they do not. A function of several
- * arguments that has such a name in one engine (SQLite's `max(a, b)`) counts
- * as well. */
+ * window), or depend on other rows? NULL: they do not. A function of several
+ * arguments with such a name in one engine (SQLite's `max(a, b)`) counts as
+ * well. */
 enum tick_doubt tick_doubt(const char *expression, const char *computed);
 
-/* Is the word, of `n` bytes, among those of " these words "? Cases are alike.
- */
+/* Is the word, of `n` bytes, among those of " these words "? Case does not
+ * count. */
 bool tick_lists(const char *words, const char *word, size_t n);
 
 /* If the mark is not plain: the guarantee is lag, and `check` warns. */

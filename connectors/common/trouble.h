@@ -40,11 +40,12 @@ void report_unvouched(struct problems *out, const char *table, const char *fix);
 void report_cascade(struct problems *out, const struct source_spec *source,
 		    const char *key, const char *how, const char *column,
 		    const char *other);
-/* Nobody says whose clock a mark holds; `own`: of the engine's, or "". */
+/* Nobody says whose clock a mark holds. `own`: the engine's own way to say it,
+ * or "". */
 void report_zone_unknown(struct problems *out, const char *table,
 			 const char *column, const char *own);
-/* The zone was asked for with `rc` and `why`: one that there is none of is a
- * problem, all else an error. */
+/* The zone was looked up with the result `rc` and `why`. An unknown zone is a
+ * problem; any other failure is an error. */
 int report_zone(struct problems *out, int rc, const struct error *why,
 		struct error *err);
 

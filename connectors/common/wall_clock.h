@@ -1,5 +1,5 @@
 /*
- * Marks without a zone. For sources that are files: their clock is this host's,
+ * Marks without a zone, for sources that are files. Their clock is this host's,
  * and there is no server to ask about zones.
  */
 #ifndef TIDEMARK_CONNECTORS_COMMON_WALL_CLOCK_H

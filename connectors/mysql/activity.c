@@ -14,8 +14,8 @@
 #define ACTIVITY_SESSION "session "
 
 /* A statement that waits for a metadata lock has taken its NOW(), and its
- * transaction does not show yet. Whole seconds, rounded down. A list without
- * ourselves is none. */
+ * transaction does not show yet. Times are in whole seconds, rounded down. A
+ * list without our own session does not count. */
 static const char activity_statements_sql[] =
 	"SELECT id, UTC_TIMESTAMP() - INTERVAL GREATEST(time, 0) SECOND,\n"
 	"  user = 'system user'%s, state, LEFT(info, 200),\n"
@@ -34,7 +34,8 @@ static const char activity_statements_sql[] =
 static const char *const activity_lists[] = { "information_schema",
 					      "performance_schema" };
 
-/* There an event is run by a system user, as if it applied something. */
+/* There an event runs as a system user, like a thread that applies changes. So
+ * event workers are left out. */
 static const char *const activity_but[] = {
 	"", " AND id NOT IN (SELECT processlist_id\n"
 	    "    FROM performance_schema.threads\n"
@@ -128,8 +129,8 @@ static int activity_statements(struct mysql_client *db,
 	return 0;
 }
 
-/* A statement may have been given an id that InnoDB's list does not show yet:
- * its transaction begins with the row. */
+/* A statement may have got an id that InnoDB's list does not show yet: its
+ * transaction begins with the row. */
 static void activity_add_running(struct mysql_source_activity *a,
 				 const json_t *running)
 {
@@ -147,7 +148,7 @@ static void activity_add_running(struct mysql_source_activity *a,
 	}
 }
 
-/* Asked after the others: one that is prepared in between was seen there. */
+/* Asked last: a transaction that is prepared in between was seen before. */
 static int activity_xa(struct mysql_client *db, struct mysql_source_activity *a,
 		       struct error *err)
 {

@@ -42,9 +42,9 @@ struct mysql_source_activity {
 			   * true */
 };
 
-/* `clocks`: also those that run or were begun without a transaction of InnoDB's
- * yet, which may have taken their NOW() already. `denied`: the session has no
- * right to read performance_schema; remembered from call to call. */
+/* `clocks`: also transactions that InnoDB does not know yet, and running
+ * statements, which may have taken their NOW() already. `denied`: the session
+ * has no right to read performance_schema; remembered from call to call. */
 int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 			       bool *denied, struct mysql_source_activity *out,
 			       struct error *err);
@@ -52,7 +52,7 @@ void mysql_source_activity_release(struct mysql_source_activity *a);
 /* Is one of the transactions of `set` open still? */
 bool mysql_source_activity_has_any(const struct mysql_source_activity *a,
 				   const json_t *set);
-/* Why transactions may go unseen, each with what to do; false: they cannot. */
+/* Reasons why transactions may go unseen, each with a remedy; false: none. */
 bool mysql_source_activity_explain(const struct mysql_source_activity *a,
 				   struct strbuf *reason);
 

@@ -10,16 +10,16 @@
 
 #include "connectors/mysql/activity.h"
 
-/* The server's clock and our user, with `begun` in the same statement what the
- * performance schema has, for mysql_source_begun_take. Without the right to ask
- * it, `denied` is set and nothing asked again. */
+/* Ask for the server's clock and our user. With `begun` the same statement asks
+ * the performance schema, for mysql_source_begun_take(). Without the right to
+ * read it, `denied` is set, and it is not asked again. */
 int mysql_source_begun_ask(struct mysql_client *db, bool begun, bool *denied,
 			   struct mysql_client_result **out, struct error *err);
 /* Whoever has begun holds the mark; sets begun. */
 void mysql_source_begun_take(struct mysql_source_activity *a, bool mariadb,
 			     const struct mysql_client_result *r);
-/* Why they do not show, to stand in a sentence, and what to do; NULL: they
- * do. Caller frees both. */
+/* The reason why they do not show, to stand in a sentence, and the remedy;
+ * NULL: they do. Caller frees both. */
 char *mysql_source_begun_explain(const struct mysql_source_activity *a,
 				 char **fix);
 

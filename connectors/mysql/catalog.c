@@ -40,8 +40,8 @@ int mysql_source_tables(struct connector *base, struct table_list *out,
 	return 0;
 }
 
-/* A column that the catalog does not show may be one that the user may not
- * read. */
+/* If the catalog does not show a column, the user may lack the right to read
+ * it. */
 static int catalog_probe_name(struct mysql_client *db,
 			      const struct source_layout *l, const char *name,
 			      struct error *err)

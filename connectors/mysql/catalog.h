@@ -11,8 +11,9 @@
 /* table.c. SCHEMA: no such table. */
 int mysql_source_table_find(struct mysql_client *db, const char *table,
 			    struct source_table *out, struct error *err);
-/* The catalog shows only what the user may use. ACCESS error if the user may
- * not read the columns (SQL); 0 also if there is no such table or column. */
+/* The catalog shows only objects that the user may use. ACCESS error if the
+ * user may not read the columns (SQL). 0 also if there is no such table or
+ * column. */
 int mysql_source_probe(struct mysql_client *db, const struct source_table *t,
 		       const char *columns, struct error *err);
 int mysql_source_indexes_find(struct mysql_client *db, struct source_layout *l,
@@ -21,7 +22,7 @@ int mysql_source_indexes_find(struct mysql_client *db, struct source_layout *l,
 int mysql_source_columns_read(struct mysql_client *db,
 			      const struct source_spec *source,
 			      struct source_layout *l, struct error *err);
-/* Is what the server makes a column of, or its default, as fine as its type? */
+/* Is the expression of a column, or its default, as fine as its type? */
 bool mysql_source_computed_is_plain(const struct source_column *c);
 static inline const struct mysql_source_type *
 mysql_source_how(const struct source_column *c)

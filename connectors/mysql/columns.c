@@ -8,8 +8,9 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-/* MariaDB keeps JSON as text with a check. It looks checks up by names only if
- * these are no columns of another table: else it opens all tables there are. */
+/* MariaDB keeps JSON as text with a check. It looks checks up by the two names
+ * only if these come from parameters. With columns of another table it would
+ * open all tables there are. */
 static const char columns_mariadb_sql[] =
 	"SELECT c.column_name, c.data_type, c.column_type, c.is_nullable,\n"
 	"  c.numeric_precision, c.numeric_scale, c.datetime_precision,\n"
@@ -183,8 +184,8 @@ static void columns_fill_expression(struct source_column *c,
 	c->nullable = f->nullable;
 }
 
-/* The user's SQL ends at a line's end: a comment in it must not swallow what
- * follows. */
+/* The user's SQL ends at a line's end, so that a comment in it cannot swallow
+ * the next part. */
 static int columns_probe(struct mysql_client *db, const struct source_table *t,
 			 const struct source_expression *e,
 			 size_t n_expressions, const char *where,

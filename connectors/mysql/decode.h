@@ -4,8 +4,8 @@
 
 #include "connectors/mysql/types.h"
 
-/* Is it a day of the calendar? Not with a month or day of 0, nor one that
- * ALLOW_INVALID_DATES let in. */
+/* Is it a day of the calendar? A month or day of 0 is none, nor is a day that
+ * only ALLOW_INVALID_DATES accepts. */
 bool mysql_source_is_day(const struct mysql_client_time *t);
 
 #define MYSQL_SOURCE_DECODE(name)                                              \

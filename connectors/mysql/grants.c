@@ -3,7 +3,7 @@
 #include "clients/mysql_grantee.h"
 #include "connectors/mysql/source.h"
 
-/* Each of the two has a right that the other does not know by name. */
+/* MySQL and MariaDB each have a right whose name the other does not know. */
 static void rights_to_watch(const char *account, bool mariadb,
 			    struct grants *out)
 {

@@ -5,8 +5,8 @@
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
-/* Rights may be missing, or the server too old: that part is left out. NULL in
- * `out`: there is no answer. */
+/* Read one value. If rights are missing, or the server is too old, that part is
+ * left out, with NULL in `out`. */
 static int identity_query(struct mysql_source *c, const char *sql,
 			  const char *shape, struct mysql_client_result **out,
 			  struct error *err)
@@ -49,8 +49,8 @@ static int identity_server(struct mysql_source *c, json_t *identity,
 	return rc;
 }
 
-/* As InnoDB's list spells it; false for letters beyond ASCII, some of which
- * have short forms there. */
+/* Spell a name as InnoDB's list does. False for letters beyond ASCII, some of
+ * which have short forms there. */
 static bool identity_spell(struct strbuf *sb, const char *name)
 {
 	for (; *name; name++) {
@@ -72,7 +72,7 @@ static void identity_write_spelled(struct strbuf *sql, const char *name)
 	strbuf_addstr(sql, " USING filename) AS BINARY) USING utf8mb4)");
 }
 
-/* MySQL lists tablespaces that have a file each by plain names. */
+/* MySQL lists tablespaces by plain names if each has a file. */
 #define IDENTITY_PLAIN                                                         \
 	"(SELECT b.name, t.table_id\n"                                         \
 	"  FROM information_schema.innodb_tablespaces_brief AS b\n"            \

@@ -8,7 +8,7 @@
 #include "core/data/number.h"
 #include "core/data/table_name.h"
 
-/* An expression has no name in the catalog, and so is none that is given. */
+/* An expression has no name in the catalog, so no sequence gives its ids. */
 static void ids_write_sql(const struct mysql_source *c, struct strbuf *sql)
 {
 	const struct source_table *t = &c->paged.layout.table;

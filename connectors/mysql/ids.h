@@ -1,6 +1,6 @@
 /*
- * Where the ids of a column come from, for strategy sequence: the greatest one,
- * and whether the server gives them out one after the other.
+ * The source of a column's ids, for strategy sequence: the greatest one, and
+ * whether the server gives them out one after the other.
  */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_IDS_H
 #define TIDEMARK_CONNECTORS_MYSQL_IDS_H

@@ -176,7 +176,7 @@ static int inspect_zone(struct inspection *x, struct error *err)
 	return report_zone(x->out, rc, &why, err);
 }
 
-/* InnoDB fires no trigger then, nor ON UPDATE CURRENT_TIMESTAMP. */
+/* InnoDB fires no trigger for a cascade, nor ON UPDATE CURRENT_TIMESTAMP. */
 static const char inspect_cascades_sql[] =
 	"SELECT constraint_name, CONCAT_WS(', ',\n"
 	"  CASE WHEN update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')\n"

@@ -6,7 +6,8 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-/* The table of a mark is the same, another, or has other partitions. */
+/* Compared with the mark's table, this one is the same, another, or has other
+ * partitions. */
 enum lineage {
 	LINEAGE_SAME,
 	LINEAGE_PARTS, /* some of its partitions are others */
@@ -26,7 +27,8 @@ static bool lineage_has_part(const json_t *parts, const json_t *id)
 	return false;
 }
 
-/* A partition keeps its id while others come, go, and are exchanged. */
+/* A partition keeps its id while other partitions come, go, and are
+ * exchanged. */
 static enum lineage lineage_of_parts(const json_t *before, const json_t *now)
 {
 	size_t kept = 0;
@@ -40,7 +42,7 @@ static enum lineage lineage_of_parts(const json_t *before, const json_t *now)
 	return kept ? LINEAGE_PARTS : LINEAGE_OTHER;
 }
 
-/* The time of creation is asked where one of them has no id: it also changes
+/* The time of creation counts only where one of them has no id: it also changes
  * when a partition is added. */
 static enum lineage lineage_find(const json_t *before, const json_t *now)
 {
@@ -73,7 +75,8 @@ static void lineage_write_position(struct paged_query *q,
 	}
 }
 
-/* Is there a row at the mark's position, or else at or below the mark? */
+/* Is there a row at the mark (`position`), or else one at or below its
+ * value? */
 static int lineage_look(struct mysql_source *c, const struct watermark *from,
 			bool position, bool *found, struct error *err)
 {

@@ -53,8 +53,8 @@ void mysql_source_looks_release(struct mysql_source_looks *looks)
 	memset(looks, 0, sizeof(*looks));
 }
 
-/* Only one that has written matters: what is written later has its NOW()
- * later. */
+/* Only a transaction that has written matters: later writes have a later
+ * NOW(). */
 void mysql_source_looks_add(struct mysql_source_looks *looks,
 			    const struct mysql_source_activity *a,
 			    int64_t margin_us)

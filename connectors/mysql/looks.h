@@ -22,20 +22,22 @@ struct mysql_source_looks {
 	bool guessed; /* one was open before the first look */
 };
 
-/* From a watermark's pending, which may be NULL, or hold nothing of ours. */
+/* Read a watermark's pending part, which may be NULL, or hold nothing of
+ * ours. */
 void mysql_source_looks_read(struct mysql_source_looks *looks,
 			     const json_t *pending);
-/* As `pending` of a watermark; new reference, NULL: nothing was looked at. */
+/* The `pending` part of a watermark; new reference; NULL: nothing was looked
+ * at. */
 json_t *mysql_source_looks_json(const struct mysql_source_looks *looks);
-/* Put what mysql_source_looks_json gave into a mark that moves. */
+/* Put the result of mysql_source_looks_json into a mark that moves. */
 void mysql_source_looks_store(json_t *looked, struct watermark *mark);
 void mysql_source_looks_release(struct mysql_source_looks *looks);
 /* One more look, `margin_us` less than what it shows. */
 void mysql_source_looks_add(struct mysql_source_looks *looks,
 			    const struct mysql_source_activity *a,
 			    int64_t margin_us);
-/* The settled instant after the look `a` was added; `held`: it would be later
- * if those that have written were over. */
+/* The settled instant after the look `a` was added. `held`: it would be later
+ * if the transactions that have written were over. */
 int64_t mysql_source_looks_settled(const struct mysql_source_looks *looks,
 				   const struct mysql_source_activity *a,
 				   int64_t margin_us, bool *held);

@@ -89,7 +89,7 @@ static void mysql_interrupt(struct connector *base)
 	mysql_client_interrupt(mysql_self(base)->db);
 }
 
-/* A BIT counts as a number, but is put in order by an expression. */
+/* A BIT counts as a number, but an expression orders it. */
 static bool mysql_mark_fits(const struct source_column *c,
 			    enum strategy strategy)
 {

@@ -10,8 +10,8 @@
 /* SHOW REPLICA STATUS */
 #define PRESSURE_REPLICA_VERSION 80022
 
-/* Refused without the right to see the sessions of others, of which the lists
- * would be silent. */
+/* Without the right to see the sessions of others the lists would not show
+ * them, so the question is refused. */
 static const char pressure_right_sql[] =
 	"SELECT 1 FROM information_schema.innodb_trx LIMIT 1";
 

@@ -6,9 +6,9 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-/* By the bytes of its text, where its collation is no total order. A unique
- * index under the column's own collation has told its values apart already: the
- * collation is a total order of them, and the index's. */
+/* Compare a text by its bytes, where its collation is no total order. A unique
+ * index under the column's own collation has told its values apart already.
+ * Then this collation is a total order of them, and the index is in it. */
 static bool query_by_bytes(const struct source_layout *l,
 			   const struct source_column *c)
 {
@@ -48,8 +48,8 @@ static char *query_value(const struct source_column *c, const char *value)
 {
 	size_t n = strlen(value);
 
-	/* A look back by more than the mark: MySQL makes a large number of what
-	 * is below zero. */
+	/* A look back by more than the mark's value: MySQL makes a large number
+	 * of a negative one. */
 	if (c->type.kind == TYPE_UINT64 && *value == '-')
 		return xstrdup("0");
 	/* The session's zone is UTC, and there is no "+00". */
@@ -86,7 +86,7 @@ void mysql_source_newest(struct strbuf *sb, const struct source_column *mark)
 		    mark->sql);
 }
 
-/* The n-th column by which an index is sorted: its own, and then InnoDB's
+/* The n-th column that sorts an index: first its own columns, and then InnoDB's
  * primary key. */
 static const char *query_sorted_by(const struct source_layout *l,
 				   const struct source_index *x, size_t n)
@@ -132,8 +132,8 @@ mysql_source_page_index(const struct source_layout *l)
 	return found;
 }
 
-/* MySQL rather reads the whole table and sorts it, once a page, when a page is
- * a few percent of what is left. */
+/* When a page is a few percent of the remaining rows, MySQL would rather read
+ * the whole table and sort it, once for each page. */
 void mysql_source_hint(struct strbuf *sb, const struct paged_source *base)
 {
 	const struct source_index *found =

@@ -37,8 +37,8 @@ static int server_ask_pair(struct mysql_client *db, const char *sql,
 	return rc;
 }
 
-/* With a binary log that is not synced, a transaction that is prepared on disk
- * is rolled back after a crash. MariaDB's 3 is stricter than 1. */
+/* A transaction that is prepared on disk is rolled back after a crash if the
+ * binary log is not synced. MariaDB's 3 is stricter than 1. */
 static int server_ask_itself(struct mysql_client *db,
 			     struct mysql_source_server *s, struct error *err)
 {
@@ -61,8 +61,8 @@ static int server_ask_itself(struct mysql_client *db,
 	return 0;
 }
 
-/* The channels that are set up, running or not, to whom performance_schema
- * shows itself; false in `known`: it is off, or denied. */
+/* The replication channels, running or not, if performance_schema shows itself
+ * to us. `known` is false if it is off or denied. */
 static int server_ask_channels(struct mysql_client *db,
 			       struct mysql_source_server *s, bool *known,
 			       struct error *err)
@@ -87,8 +87,8 @@ static int server_ask_channels(struct mysql_client *db,
 	return rc;
 }
 
-/* A sign that MariaDB shows to anybody: it is 0 until a primary is named, and
- * stays when that is taken back. */
+/* MariaDB shows this sign to anybody: it is 0 until a primary is named, and
+ * stays when the primary is taken back. */
 static int server_ask_sign(struct mysql_client *db,
 			   struct mysql_source_server *s, struct error *err)
 {
@@ -187,7 +187,8 @@ const char *mysql_source_server_shares(const struct mysql_source_server *s,
 		return "a member of a replication group with more than one "
 		       "primary, where the other members' open transactions "
 		       "do not show";
-	/* The primary of a group has threads that apply, but nothing to. */
+	/* The primary of a group has threads that could apply changes, but gets
+	 * none. */
 	if (!group && (s->has_primary || applies))
 		return "a replica, where the primary's open transactions do "
 		       "not show";

@@ -17,14 +17,14 @@
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
 
-/* Short transactions are often over at once: look again a few times before
- * leaving the rest to the next run. */
+/* Short transactions are often over at once. Look again a few times before the
+ * rest is left to the next run. */
 #define SETTLE_LOOKS	5
 #define SETTLE_PAUSE_US (10 * 1000) /* doubled each time */
 
 /* Only InnoDB's transactions are in the list. An engine without transactions
- * commits row by row, in statements that show; what another engine with
- * transactions of its own has open cannot be seen. */
+ * commits row by row, in statements that show. The open transactions of any
+ * other engine cannot be seen. */
 static void settle_engine(const struct source_table *t, struct settled *out,
 			  struct strbuf *reason)
 {
@@ -128,7 +128,8 @@ static int settle_against_mark(struct mysql_source *c,
 	return settle_keep_mark(clock, value, settled, from, out, reason, err);
 }
 
-/* Look until nobody who has written holds the mark more than others do. */
+/* Look again until no transaction that has written holds the mark more than
+ * others do. */
 static int settle_look(struct mysql_source *c,
 		       const struct watermark_spec *mark,
 		       struct mysql_source_looks *looks,
@@ -224,7 +225,8 @@ out:
 	return rc;
 }
 
-/* Wait a moment for those that are open now; true in `over` if all ended. */
+/* Wait a moment for the transactions that are open now; true in `over` if all
+ * ended. */
 static int settle_wait(struct mysql_source *c,
 		       struct mysql_source_activity *open, bool *over,
 		       struct error *err)
@@ -245,9 +247,9 @@ static int settle_wait(struct mysql_source *c,
 	return 0;
 }
 
-/* The greatest id that is settled, and what is left to a later run. An older
- * pending pair is kept until its transactions are over: one that is renewed
- * on every run might never be. */
+/* The greatest settled id, and the ids left to a later run. An older pending
+ * pair is kept until its transactions are over: a pair that is renewed on every
+ * run might never be settled. */
 static int settle_decide(struct mysql_source *c, const struct watermark *from,
 			 const char *greatest,
 			 struct mysql_source_activity *open,
@@ -275,7 +277,7 @@ static int settle_decide(struct mysql_source *c, const struct watermark *from,
 	return 0;
 }
 
-/* Nothing before the mark is open, and what is pending is beyond it. */
+/* Nothing before the mark is open, and the pending part is beyond it. */
 static void settle_keep_id(const struct watermark *from, struct settled *out)
 {
 	const char *max =
@@ -310,8 +312,8 @@ static int settle_counter(struct mysql_source *c, char **out, struct error *err)
 	return rc;
 }
 
-/* Ids begin anew after TRUNCATE, or when AUTO_INCREMENT is set back; rows
- * deleted at the top are no proof. */
+/* Ids begin anew after TRUNCATE, or when AUTO_INCREMENT is set back. Rows
+ * deleted at the top prove nothing. */
 static int settle_check_counter(struct mysql_source *c,
 				const struct watermark *from,
 				const char *greatest, struct error *err)

@@ -32,7 +32,8 @@ extern const struct paged_dialect mysql_source_dialect;
 	"use a plain column as the mark, or set watermark.lag to the width "   \
 	"of the expression's step"
 
-/* In front of what our reading sessions run: settle() leaves them out. */
+/* A tag in front of our reading sessions' statements: settle() leaves them
+ * out. */
 #define MYSQL_SOURCE_TAG "/* tidemark source */"
 
 /* catalog.c */

@@ -28,7 +28,7 @@ static const char transactions_sql[] =
 	"    trx_rows_modified AS modified\n"
 	"  FROM information_schema.innodb_trx) t ORDER BY since";
 
-/* Only if both lists cannot be used: once is enough as a rule. */
+/* Complain only if both lists cannot be used: one is enough as a rule. */
 #define TRANSACTIONS_LOOKS    12
 #define TRANSACTIONS_PAUSE_US (110 * 1000)
 /* Ids of those that have not written yet are addresses, or 0. */
@@ -139,8 +139,8 @@ out:
 	return good;
 }
 
-/* The text of somebody's statement is in there too, and may hold anything: it
- * can make a transaction up, but not hide one. */
+/* The text of somebody's statement is in there too, and may hold anything. It
+ * can invent a transaction, but not hide one. */
 bool mysql_source_transactions_parse(struct mysql_source_activity *a,
 				     const char *status, unsigned long mine)
 {
@@ -206,7 +206,7 @@ static int transactions_look_all(struct mysql_client *db,
 	return rc;
 }
 
-/* Our own transaction is in the list: that is how its age is known. */
+/* Our own transaction is in the list, and shows how old the list is. */
 int mysql_source_transactions_read(struct mysql_client *db,
 				   struct mysql_source_activity *a,
 				   struct error *err)

@@ -17,13 +17,13 @@
 int mysql_source_transactions_read(struct mysql_client *db,
 				   struct mysql_source_activity *a,
 				   struct error *err);
-/* Take what SHOW ENGINE INNODB STATUS says into `a`, but for thread `mine`;
- * false, and nothing is taken: the text is not whole. */
+/* Take the answer of SHOW ENGINE INNODB STATUS into `a`, but for thread `mine`.
+ * False, and nothing is taken, if the text is not whole. */
 bool mysql_source_transactions_parse(struct mysql_source_activity *a,
 				     const char *status, unsigned long mine);
 
-/* In activity.c: an instant of the server's, long ago if it has none; one
- * more that holds the mark. */
+/* In activity.c: an instant of the server's, or one long ago if there is none.
+ * Then add one more transaction that holds the mark. */
 int64_t mysql_source_activity_time(const char *text);
 void mysql_source_activity_hold(struct mysql_source_activity *a,
 				int64_t since_us, const char *id,

@@ -20,8 +20,8 @@ enum mysql_source_order {
 	ORDER_PLAIN, /* column, CAST(? AS ...) */
 	ORDER_TEXT, /* column by its own collation where that is total, or by
 		     * its bytes */
-	ORDER_LABEL, /* ENUM, SET: by bytes, since by themselves they compare as
-		      * numbers but equal texts */
+	ORDER_LABEL, /* ENUM, SET: by bytes, because by themselves they compare
+		      * as numbers but equal texts */
 	ORDER_BYTES, /* column, UNHEX(?) */
 	ORDER_BITS, /* column + 0 */
 	ORDER_NONE, /* no exact order */
@@ -46,8 +46,8 @@ const struct mysql_source_type *mysql_source_types(size_t *n);
 /* The type of an expression's column. */
 const struct mysql_source_type *
 mysql_source_type_of_field(const struct mysql_client_field *f);
-/* Precision and scale, or digits of a second, whichever the kind has. Numbers
- * that no column has come from a server that lies, and leave it unlimited. */
+/* Precision and scale, or digits of a second, whichever the kind has. A lying
+ * server may send numbers that no column has; they leave the type unlimited. */
 void mysql_source_type_set_digits(struct type *out, long precision, long scale,
 				  long digits);
 /* The same of an expression's column. */

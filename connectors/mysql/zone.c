@@ -8,8 +8,9 @@
 #include "core/base/clock.h"
 #include "core/data/value.h"
 
-/* ?: a zone, or NULL for all that may be meant; ?: the instant. The smallest
- * offset in seconds; NULL if a zone is not known. */
+/* The first ? is a zone, or NULL for all possible ones; the second is the
+ * instant. Gives the smallest offset in seconds; NULL if a zone is not
+ * known. */
 static const char zone_sql[] =
 	"SELECT IF(SUM(o.seconds IS NULL), NULL, MIN(o.seconds)) FROM (\n"
 	"  SELECT TIMESTAMPDIFF(SECOND, m.instant,\n"

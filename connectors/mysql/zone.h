@@ -1,5 +1,5 @@
-/* Wall clocks: what a DATETIME or DATE column holds. Computed by the server,
- * whose tables of zones count. */
+/* Wall clocks: the values of a DATETIME or DATE column. The server computes
+ * them, because its own tables of zones count. */
 #ifndef TIDEMARK_CONNECTORS_MYSQL_ZONE_H
 #define TIDEMARK_CONNECTORS_MYSQL_ZONE_H
 
