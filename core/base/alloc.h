@@ -1,16 +1,16 @@
 /*
- * Memory that is always there: out of memory ends the program with exit
- * status 1 and one line on stderr. The mark is durable, so a restart is safe;
- * limits are enforced where data enters. Raw malloc, strdup and friends are
- * not used elsewhere.
+ * Memory that is always there. Out of memory ends the program with exit status
+ * 1 and one line on stderr. The mark is durable, so a restart is safe; limits
+ * are enforced where data enters. No other file uses raw malloc, strdup and
+ * friends.
  */
 #ifndef TIDEMARK_CORE_BASE_ALLOC_H
 #define TIDEMARK_CORE_BASE_ALLOC_H
 
 #include <stddef.h>
 
-/* From now on jansson takes its memory here too: what json_pack and friends
- * return is never NULL for want of it. Called by main, before any JSON. */
+/* From now on jansson takes its memory here too: json_pack and friends never
+ * return NULL for want of memory. Called by main, before any JSON. */
 void alloc_install(void);
 
 /* For memory that a foreign library did not get. */

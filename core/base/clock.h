@@ -26,7 +26,7 @@ bool clock_sleep_us(int64_t us);
  * move that by some days without overflow of an int64. */
 int64_t clock_bounded_us(int64_t us);
 
-/* A duration that a server told in text, in seconds: bounded likewise. */
+/* A server's duration in seconds, as text; bounded likewise. */
 int64_t clock_bounded_seconds(const char *text);
 
 #define CLOCK_TEXT_SIZE 40

@@ -43,8 +43,8 @@ struct config_entry {
 
 struct config_file {
 	char *name; /* for messages */
-	/* Why it may hold no literal password, why its content is in doubt
-	 * (trust.h); NULL: neither. */
+	/* The reason why it may hold no literal password, and why its content
+	 * is in doubt (trust.h); NULL: none. */
 	char *exposed, *doubt;
 	struct config_node *root;
 };
@@ -65,8 +65,8 @@ struct config_node *config_node_scalar(const char *text,
 void config_node_add(struct config_node *parent, const char *key,
 		     struct config_place at, struct config_node *node);
 struct config_node *config_node_copy(const struct config_node *node);
-/* Put into the map `dst` what it lacks of `defaults`, map by map; what is
- * put in is marked as inherited. Lists and scalars are taken whole. */
+/* Give the map `dst` the entries of `defaults` that it lacks, map by map; they
+ * are marked as inherited. Lists and scalars are taken whole. */
 void config_node_merge(struct config_node *dst,
 		       const struct config_node *defaults);
 void config_node_free(struct config_node *node);

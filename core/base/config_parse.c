@@ -26,8 +26,8 @@ struct config_parser {
 	size_t documents;
 };
 
-/* libfyaml's marks count from 0, and those of a quoted scalar point behind
- * its quote; an absent value has none and takes its key's place. */
+/* libfyaml's marks count from 0. The mark of a quoted scalar points behind its
+ * quote. An absent value has none and takes its key's place. */
 static struct config_place config_parser_place(const struct config_parser *p,
 					       struct fy_event *event)
 {
@@ -157,7 +157,7 @@ static int config_parser_open(struct config_parser *p, enum config_kind kind)
 	return rc;
 }
 
-/* To the sign in front of a token whose mark points `behind` it. */
+/* Move to the sign in front of a token whose mark points `behind` it. */
 static void config_parser_at_sign(struct config_parser *p,
 				  struct fy_token *token, int behind)
 {

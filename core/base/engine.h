@@ -1,7 +1,7 @@
 /*
- * The facts of an engine: all that the rest of core has to know of it before,
- * or without, opening it. Those of the engines in the tree are in engines/;
- * a plug-in brings its own (struct plugin, .engine).
+ * The facts of an engine: everything that the rest of core has to know of it
+ * before, or without, opening it. engines/ has the facts of the engines in the
+ * tree. A plug-in brings its own (struct plugin, .engine).
  */
 #ifndef TIDEMARK_CORE_BASE_ENGINE_H
 #define TIDEMARK_CORE_BASE_ENGINE_H
@@ -18,8 +18,8 @@ enum engine_trait {
 	ENGINE_FILE = 1 << 0,
 	/* NAME://user:password@host:port/database. */
 	ENGINE_SERVER = 1 << 1,
-	/* A server whose URLs libpq reads: the user and the password reach up
-	 * to an "@" in front of the first slash, whatever is in between. */
+	/* libpq reads the server's URLs. The user and the password reach up to
+	 * an "@" in front of the first slash, whatever is in between. */
 	ENGINE_LIBPQ_URL = 1 << 2,
 	/* One process at a time writes to it. */
 	ENGINE_ONE_WRITER = 1 << 3,
@@ -71,7 +71,7 @@ struct engine_word {
 
 struct engine {
 	const char *name;
-	/* Of its URLs, in lower case, ends with NULL; the name is one. */
+	/* Its URLs' schemes, in lower case, ends with NULL; the name is one. */
 	const char *const *schemes;
 	unsigned traits; /* enum engine_trait */
 	/* Where a name without a schema is. NULL: in the URL's database. */
@@ -93,9 +93,9 @@ extern const struct engine *const engine_table[];
  * have holes, contradict each other, or claim a name or scheme that is taken.
  * To add the same facts again does nothing. Thread-safe, as all below. */
 int engine_add(const struct engine *e, struct error *err);
-/* Whom to ask for a scheme that is not known: it adds the engine if it finds
- * one, and returns a code if the module of that very name cannot be used. The
- * reasons against other modules go to `refused`. */
+/* A loader for unknown schemes. It adds the engine if it finds one, and returns
+ * a code if the module of that very name cannot be used. The reasons against
+ * other modules go to `refused`. */
 typedef int (*engine_loader)(const char *scheme, struct strbuf *refused,
 			     struct error *err);
 void engine_set_loader(engine_loader loader);
@@ -111,7 +111,7 @@ const struct engine *engine_of_url(const char *text);
 const struct engine *engine_named(const char *name);
 /* False, too, for a name that is not known. */
 bool engine_has(const char *name, enum engine_trait trait);
-/* Those that are known, in order; NULL behind the last. */
+/* The known engines, in order; NULL behind the last. */
 const struct engine *engine_at(size_t i);
 
 #endif

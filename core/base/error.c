@@ -11,7 +11,8 @@
 
 #define ERROR_CUT "..."
 
-/* Take every ERROR_FIX out; where the first was, 0 if there is none. */
+/* Take every ERROR_FIX out. Returns where the first one was, 0 if there is
+ * none. */
 static size_t error_unmark(char *text)
 {
 	char *first = strchr(text, *ERROR_FIX);
@@ -35,7 +36,8 @@ static void error_add_marked(struct strbuf *sb, const struct error *err)
 	strbuf_addstr(sb, err->message + err->fix);
 }
 
-/* Scrubbed whole before it is cut: half a secret would not be recognised. */
+/* The text is scrubbed whole before it is cut: nobody would recognise half a
+ * secret. */
 static void error_store(struct error *err, char *text)
 {
 	size_t room = sizeof(err->message) - 1;

@@ -24,8 +24,8 @@ enum error_code {
 	ERROR_DIFFERENT, /* verify found differences; exit 7 */
 	ERROR_STOPPED, /* stopped by a signal; exit 8 */
 	ERROR_BUG, /* internal; exit 1 */
-	/* Lost against another transaction and rolled back; the session is
-	 * fine: the same again (then exit 3). */
+	/* Lost against another transaction and rolled back. The session is
+	 * fine: the same batch is tried again (then exit 3). */
 	ERROR_CONFLICT,
 	/* The other side's code is in no table: retried less; exit 1. */
 	ERROR_UNKNOWN,
@@ -39,8 +39,8 @@ struct error {
 };
 
 /*
- * In a format, before what to do about it, with the text that leads there:
- * "%s has no key" ERROR_FIX ": name one". It is no part of the message.
+ * In a format, this stands before the advice and the text that leads to it: "%s
+ * has no key" ERROR_FIX ": name one". It is no part of the message.
  */
 #define ERROR_FIX "\x1f"
 
@@ -64,19 +64,18 @@ int error_vset(struct error *err, enum error_code code, const char *fmt,
 int error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Append the hint what to do next, as if behind ERROR_FIX. Whatever the message
- * ends with, a sentence begins anew: ". Formatted", "; formatted",
- * " (formatted)". */
+/* Append advice, as if behind ERROR_FIX. Whatever the message ends with, the
+ * advice is joined well: ". Formatted", "; formatted", " (formatted)". */
 int error_hint(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The message in two: what is wrong, and what to do about it, "" if it does not
- * say. Caller frees. */
+/* The message in two parts: the fault, and the advice, "" if there is none.
+ * Caller frees. */
 char *error_what(const struct error *err);
 char *error_fix(const struct error *err);
 
 void error_clear(struct error *err);
-/* Did the server give it that code: SQLSTATE, errno or status as text? */
+/* Did the server give this code: SQLSTATE, errno or status as text? */
 bool error_has_code(const struct error *err, const char *code);
 
 /* Process exit status of product.md for a code. */

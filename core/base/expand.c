@@ -141,7 +141,7 @@ static int expand_reference(struct strbuf *out, const char **at,
 	return rc;
 }
 
-/* Does an "@" come before the path begins? References are stepped over. */
+/* Does an "@" come before the path begins? Skip references. */
 static bool expand_at_follows(const char *raw)
 {
 	for (; *raw && !strchr("/?#", *raw); raw++) {
@@ -154,8 +154,8 @@ static bool expand_at_follows(const char *raw)
 	return false;
 }
 
-/* The user:password part of a URL, of which `out` is the beginning and `rest`
- * what follows: NULL if this is not inside it. */
+/* Find the user:password part of a URL that begins in `out` and goes on in
+ * `rest`. NULL if the reference is not inside it. */
 static const char *expand_user_part(const struct strbuf *out, const char *rest)
 {
 	const char *start = strstr(out->data, "://");

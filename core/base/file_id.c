@@ -30,8 +30,8 @@ static const char *file_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Where a link leads that leads to no file yet: a file is made there. NULL: it
- * is no link. */
+/* The end of a link that leads to no file yet: a file would be made there.
+ * NULL: it is no link. */
 static char *file_follow(const char *path)
 {
 	char to[PATH_MAX];

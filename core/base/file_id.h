@@ -5,12 +5,10 @@
 #ifndef TIDEMARK_CORE_BASE_FILE_ID_H
 #define TIDEMARK_CORE_BASE_FILE_ID_H
 
-/* "DEVICE:INODE", the same for every link to the file. A file that is not
- * there yet has those of its directory, and its name behind them. Caller
- * frees. */
+/* "DEVICE:INODE", the same for every link to the file. For a file that does not
+ * exist yet: its directory's, and its name behind them. Caller frees. */
 char *file_id(const char *path);
-/* The path from the root, without links; as far as it is there. Caller
- * frees. */
+/* The path from the root, without links, as far as it exists. Caller frees. */
 char *file_path(const char *path);
 
 #endif

@@ -7,10 +7,10 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* The value that a JSON text says; null for NULL, and for what is none. New
+/* The value of a JSON text. null for NULL, and for a text that is no JSON. New
  * reference. */
 json_t *json_text_value(const char *text);
-/* json_dumps() for somebody to see: no control character stands raw in it
+/* json_dumps() for people: no control character stands raw in it
  * (core/base/utf8.h). NULL as there; caller frees. */
 char *json_text_dump(const json_t *json, size_t flags);
 /* µs since 1970 as UTC; null for 0. New reference. */

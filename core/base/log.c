@@ -141,7 +141,8 @@ static void log_vline(enum log_level level, const char *fmt, va_list ap)
 		return;
 	clock_format_utc(clock_now_us(), time);
 	strbuf_vaddf(&message, fmt, ap);
-	/* Owned memory, so that cleaning in place is fine when it is empty. */
+	/* The memory is owned, because even an empty text is cleaned in
+	 * place. */
 	strbuf_addch(&message, '\0');
 	secret_scrub(message.data);
 	utf8_repair(message.data);

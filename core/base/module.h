@@ -1,8 +1,7 @@
 /*
- * Where the modules of engines that are not built in lie: files
- * `tidemark-<engine>.so` in the directories of $TIDEMARK_PLUGIN_PATH, beside
- * the binary, and in libdir/tidemark. Asked by the registry, which loads them,
- * and by URLs, whose schemes they add.
+ * Modules of engines that are not built in: files `tidemark-<engine>.so` in the
+ * directories of $TIDEMARK_PLUGIN_PATH, beside the binary, and in
+ * libdir/tidemark. The registry loads them, and URLs accept their schemes.
  */
 #ifndef TIDEMARK_CORE_BASE_MODULE_H
 #define TIDEMARK_CORE_BASE_MODULE_H
@@ -13,7 +12,7 @@
 
 /* The directories, in the order in which they are searched. */
 void module_directories(struct strlist *dirs);
-/* The file of an engine's module, the first that there is, or NULL. Caller
+/* The file of an engine's module, the first one found, or NULL. Caller
  * frees. */
 char *module_find(const char *engine);
 /* The engine's name in a module's file name, or NULL: it is none. Caller

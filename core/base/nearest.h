@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The candidate with the smallest Damerau-Levenshtein distance (case folded),
- * or NULL if none is near enough (distance > 1 + len/3) to be meant. */
+/* The candidate with the smallest Damerau-Levenshtein distance (case folded).
+ * NULL if none is near enough to be meant (distance > 1 + len/3). */
 const char *nearest_name(const char *word, const char *const *candidates,
 			 size_t n);
 

@@ -10,12 +10,12 @@
 
 #include "core/base/error.h"
 
-/* A name beside `path` that no other process takes. Removes what processes of
- * this host that are gone have left there. Caller frees. */
+/* A name beside `path` that no other process takes. Removes files that dead
+ * processes of this host have left there. Caller frees. */
 char *new_file_beside(const char *path);
-/* `made`, which is closed, becomes `path`, after it was flushed; its directory
- * is flushed as well. 0; or -1 with errno, and `made` is gone: EEXIST if there
- * is such a file by now, which stays as it is. */
+/* Flush and close `made`, rename it to `path`, and flush its directory. 0, or
+ * -1 with errno and `made` removed. EEXIST: `path` exists by now, and stays as
+ * it is. */
 int new_file_finish(const char *made, const char *path);
 /* All of it for a file of `n` bytes; 0 or -1 with errno. */
 int new_file_write(const char *path, const char *text, size_t n);

@@ -32,7 +32,8 @@ static json_t *option_choices_schema(const struct option *option)
 	const struct option_choice *c = option->choices;
 	json_t *names = json_array();
 
-	/* Written bare, YAML and JSON take some for more than their name. */
+	/* Bare, YAML and JSON would take some of these words for something else
+	 * than a name. */
 	for (; c && c->name; c++) {
 		json_array_append_new(names, json_string(c->name));
 		if (!strcmp(c->name, "null"))

@@ -1,5 +1,4 @@
-/* Values of a single key: the leaves below option.c, shared with nobody else.
- */
+/* Values of a single key: the leaves below option.c, which alone uses them. */
 #ifndef TIDEMARK_CORE_BASE_OPTION_VALUE_H
 #define TIDEMARK_CORE_BASE_OPTION_VALUE_H
 

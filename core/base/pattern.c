@@ -7,7 +7,7 @@
 
 #include "core/base/alloc.h"
 
-/* Steps for one text: one that is fit for its job takes some hundreds. */
+/* Steps for one text. A reasonable pattern takes some hundreds. */
 #define PATTERN_STEPS	    1000000
 #define PATTERN_STACK_LEAST ((size_t)32 << 10)
 #define PATTERN_STACK_MOST  ((size_t)1 << 20)

@@ -31,7 +31,7 @@ static ssize_t process_read(const char *path, char *out, size_t size)
 	return n;
 }
 
-/* Counted from behind the command's name, which may hold spaces and
+/* Fields are counted from behind the command's name, which may hold spaces and
  * parentheses itself. */
 static const char *process_stat_field(char *stat, int wanted)
 {
@@ -121,7 +121,7 @@ bool process_mark_is_gone(int64_t pid, const char *mark)
 }
 
 /* proc(5), /proc/locks: "1: POSIX ADVISORY WRITE PID MAJOR:MINOR:INODE START
- * END"; "->" behind the number is one that waits. */
+ * END". With "->" behind the number the process waits for the lock. */
 static int64_t process_of_lock(char *line, const char *file, bool writing)
 {
 	char *save = NULL, *fields[6];

@@ -10,23 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "boot-id/start-time" of a process on this host; "" when it is not there or
+/* "boot-id/start-time" of a process on this host. "" if it does not exist or
  * the system does not tell. Caller frees. */
 char *process_start(int64_t pid);
-/* The process is gone: no such number, or the number has another start. An
- * unknown start ("") alone says nothing. */
+/* Is the process gone: is there no such number, or has the number another
+ * start? An unknown start ("") alone says nothing. */
 bool process_is_gone(int64_t pid, const char *start);
 
-/* "boot-id/pid-namespace/start-time" of this process, for others to judge by:
- * a number means nothing in another container. Caller frees. */
+/* "boot-id/pid-namespace/start-time" of this process, by which others can judge
+ * it: a number means nothing in another container. Caller frees. */
 char *process_mark(void);
-/* The process that left this mark ran here, and is gone: surely. */
+/* Did the process that left this mark run here, and is it surely gone? */
 bool process_mark_is_gone(int64_t pid, const char *mark);
 
 /* Another process that has a lock of fcntl(2) on the file, for writing or for
  * any purpose. 0 if there is none or the system does not tell. */
 int64_t process_locking(const char *path, bool writing);
-/* The name of its program; "" when it is not there. Caller frees. */
+/* The name of its program; "" if it does not exist. Caller frees. */
 char *process_name(int64_t pid);
 
 #endif

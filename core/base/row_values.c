@@ -32,7 +32,8 @@ static bool value_is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Does the text before `at` end with the word, and blanks or a colon? */
+/* Does the text before `at` end with the word, and blanks or a colon behind
+ * it? */
 static bool value_follows(const char *text, const char *at, const char *word)
 {
 	size_t n = strlen(word);
@@ -74,8 +75,8 @@ static const char *value_name_end(const char *at)
 	return end ? end + 1 : at + strlen(at);
 }
 
-/* Nothing in a value is doubled or escaped: as far as the last quote that may
- * be its end. */
+/* Nothing in a value is doubled or escaped, so it may go on to the last quote
+ * that can be its end. */
 static const char *value_end(const char *at, const char *const *tails)
 {
 	const char *last = NULL, *found = NULL;
@@ -114,7 +115,7 @@ static bool value_is_number(const char *text, const char *at)
 	       !value_in_type(text, at) && !value_follows_any(text, at, before);
 }
 
-/* Dates, times and exponents too; not the full stop behind it. */
+/* Dates, times and exponents count too, the full stop behind them does not. */
 static size_t value_number_length(const char *at)
 {
 	size_t n = 1;
@@ -149,8 +150,8 @@ static bool value_is_quote(char c)
 	return c && strchr("\"'`", c);
 }
 
-/* Behind `name` in `text`, as a whole word, whatever quotes either has; NULL:
- * it does not begin there. */
+/* Find the place behind `name` in `text`, as a whole word, whatever quotes
+ * either has. NULL: the name does not begin there. */
 static const char *value_match(const char *text, const char *name, size_t n)
 {
 	const char *end = name + n;
@@ -188,7 +189,7 @@ static bool value_is_listed(const struct row_value_words *words,
 	return words->statement && value_occurs(words->statement, name, n);
 }
 
-/* The name that begins and ends with quotes; or both halves of "a.b". */
+/* Is this quoted name known, or are both halves of "a.b"? */
 static bool value_is_known(const struct row_value_words *words,
 			   const char *name, size_t n)
 {
@@ -214,8 +215,8 @@ bool row_values_known(const struct row_value_words *words, const char *text,
 	return known;
 }
 
-/* Behind the name that begins at `at`, or NULL: it is none, or may be a value.
- */
+/* Find the place behind the name that begins at `at`. NULL: it is no name, or
+ * may be a value. */
 static const char *value_skip_name(const char *text, const char *at,
 				   const struct row_value_words *words)
 {

@@ -15,7 +15,8 @@
 /* Shorter than any secret, so that it fits in the place of one. */
 #define SECRET_MASK 3
 
-/* Longest first, so that a secret which begins with another goes whole. */
+/* Longest first, so that a secret which begins with another one is replaced
+ * whole. */
 static struct strlist secrets = STRLIST_INIT;
 static pthread_mutex_t secret_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -75,7 +76,8 @@ static void secret_replace(char *text, const char *secret)
 
 void secret_scrub(char *text)
 {
-	/* Whole ones first: one with a space in it would be cut there. */
+	/* Remember whole secrets first: a secret with a space in it would be
+	 * cut there. */
 	pthread_mutex_lock(&secret_lock);
 	for (size_t i = 0; i < secrets.n; i++)
 		secret_replace(text, secrets.items[i]);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 /* Remember `value` (also in its percent-encoded form). Values shorter than 4
- * bytes are not remembered: they would blank ordinary text, and url_scrub()
- * knows them by where they stand. Thread-safe. */
+ * bytes are not remembered, because they would blank ordinary text. url_scrub()
+ * finds them by their place. Thread-safe. */
 void secret_add(const char *value);
 /* Replace every occurrence in `text` by "***", in place. The same happens to
  * unknown text at the place of a password: in user:password@ of a URL, and

@@ -1,6 +1,6 @@
 /*
- * Words for a shell: what a message tells somebody to run can be pasted,
- * whatever a name or a value holds.
+ * Words for a shell, so that people can paste advice from a message, whatever a
+ * name or a value holds.
  */
 #ifndef TIDEMARK_CORE_BASE_SHELL_H
 #define TIDEMARK_CORE_BASE_SHELL_H

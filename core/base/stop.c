@@ -31,8 +31,8 @@ static void stop_handler(int signal)
 	stop_request();
 }
 
-/* A terminal that goes away says so more than once: to the shell, which tells
- * its jobs, and to them. */
+/* A terminal that goes away sends SIGHUP more than once: to the shell, which
+ * tells its jobs, and to the jobs. */
 static void stop_hangup(int signal)
 {
 	(void)signal;

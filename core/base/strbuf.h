@@ -34,8 +34,8 @@ void strbuf_addf(struct strbuf *sb, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
-/* Room for `n` more bytes and a NUL behind `len`; returns where they go, or
- * NULL past the limit. The caller writes there, then adds to `len`. */
+/* Room for `n` more bytes and a NUL behind `len`. Returns the place for them,
+ * or NULL past the limit. The caller writes there, then adds to `len`. */
 char *strbuf_reserve(struct strbuf *sb, size_t n);
 /* The string becomes the caller's (free()); the buffer is empty again. */
 char *strbuf_detach(struct strbuf *sb);

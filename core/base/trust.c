@@ -109,7 +109,8 @@ static bool trust_directory(struct trust_walk *w, const char *path,
 		return trust_refuse_place(path, st->st_uid, w->why);
 	if (w->kind == TRUST_MODULE && !trust_is_ours(st->st_uid))
 		return trust_refuse_owner(what, path, st->st_uid, w->why);
-	/* With the sticky bit others add files, and move none of ours. */
+	/* In a directory with the sticky bit others can add files, and cannot
+	 * move ours. */
 	if (others && !(st->st_mode & S_ISVTX))
 		return trust_refuse_mode(what, path, st->st_mode, "written",
 					 "go-w", w->why);
@@ -215,8 +216,8 @@ static bool trust_step(struct trust_walk *w)
 	return ok;
 }
 
-/* A store of SQLite's believes the files beside it, which come and go: the
- * sticky bit does not keep others from making them first. */
+/* SQLite believes the files beside a store, which come and go. The sticky bit
+ * does not keep others from making them first. */
 static bool trust_place(const struct trust_walk *w)
 {
 	struct stat st;
@@ -281,7 +282,7 @@ static mode_t trust_mode_above(const char *path)
 	return mode;
 }
 
-/* Could whoever owns `side` have written the file itself? A library gives side
+/* Could the owner of `side` have written the file itself? A library gives side
  * files the file's mode and group. */
 static bool trust_owner_beside(const char *path, const struct stat *file,
 			       const struct stat *side)

@@ -19,12 +19,12 @@
 #include "core/base/strbuf.h"
 
 enum trust {
-	/* Also not to be read by others: by the group alone, where the file is
-	 * root's and we are not root. The way to it does not matter. */
+	/* Others may not read it either. The group may, if the file is root's
+	 * and we are not root. The directories on the way do not matter. */
 	TRUST_SECRET,
 	TRUST_CONFIG,
-	/* Directories belong to root or us as well; those of a group of ours
-	 * are fine. In the file's own directory, the sticky bit is not enough:
+	/* Directories belong to root or us as well, or are writable by a group
+	 * of ours. In the file's own directory, the sticky bit is not enough:
 	 * see trust_beside(). */
 	TRUST_STATE,
 	/* Directories belong to root or us as well. */
@@ -32,8 +32,8 @@ enum trust {
 };
 
 /* Follows links, whose owners count too. A path that leads nowhere yet is
- * judged as far as it leads. False, with what is wrong and how to mend it
- * appended to `why`. */
+ * judged as far as it exists. False, with the fault and the remedy appended to
+ * `why`. */
 bool trust_path(const char *path, enum trust kind, struct strbuf *why);
 /* The same as a CONFIG error; `what` names the file: "the state file". */
 int trust_check(const char *path, enum trust kind, const char *what,

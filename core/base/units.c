@@ -37,7 +37,8 @@ static const struct unit units_of_size[] = {
 	{ "B", 1 },
 };
 
-/* Digits at `*text`, moved behind them; false if there are none or too many. */
+/* Read digits at `*text` and move behind them. False if there are none or too
+ * many. */
 static bool units_digits(const char **text, int64_t *out)
 {
 	const char *p = *text;

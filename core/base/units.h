@@ -10,8 +10,8 @@
 
 #include "core/base/strbuf.h"
 
-/* All return false (and leave `*out`) on text that is not wholly a value,
- * negative, or beyond int64. */
+/* All return false (and leave `*out`) if the text is not wholly a value, is
+ * negative, or is beyond int64. */
 bool units_parse_duration(const char *text,
 			  int64_t *out_us); /* us ms s m h d */
 bool units_parse_size(const char *text,
@@ -19,8 +19,8 @@ bool units_parse_size(const char *text,
 bool units_parse_count(const char *text,
 		       int64_t *out); /* digits, _ allowed between */
 
-/* A number that a server told, or what is nearest to it within +-`limit`: what
- * is worked out from it then overflows nowhere. */
+/* A server's number, or the nearest one within +-`limit`, so that later
+ * computations do not overflow. */
 int64_t units_bounded(const char *text, int64_t limit);
 
 void units_print_duration(struct strbuf *sb, int64_t us); /* "1h30m" */

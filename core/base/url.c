@@ -32,7 +32,7 @@ void url_remember(const char *text)
 	free(spans.items);
 }
 
-/* The texts of these errors never hold what may be a password. */
+/* The texts of these errors never hold a piece that may be a password. */
 static void url_no_scheme(const char *text, struct error *err)
 {
 	if (strchr(text, '='))
@@ -108,9 +108,9 @@ static int url_check_text(const char *text, struct error *err)
 	return 0;
 }
 
-/* The character of the user or the password at which a client ends it; NULL:
- * there is none. To libpq all up to an "@" in front of the first slash is the
- * user and the password, also what looks like a query. */
+/* The character at which a client would end the user or the password; NULL:
+ * there is none. libpq takes everything up to an "@" in front of the first
+ * slash for user and password, even a query. */
 static const char *url_early_end(const char *text, bool libpq,
 				 const struct url_span *s)
 {
@@ -125,8 +125,8 @@ static const char *url_early_end(const char *text, bool libpq,
 	return libpq && *end == '@' && end > text + s->key ? end : NULL;
 }
 
-/* The client would take the rest for the host: in an error of its own, and in a
- * question to a name server. */
+/* The client would take the rest for the host. It would show it in an error of
+ * its own, and send it to a name server. */
 static int url_check_password(const char *text, bool libpq,
 			      const struct url_spans *spans, struct error *err)
 {

@@ -21,7 +21,7 @@ struct url {
  * secret_add(). libpq key/value strings ("host=... dbname=...") are not URLs:
  * refused with the URL form. */
 int url_parse(struct url *out, const char *text, struct error *err);
-/* Give the secrets of a URL, expanded or not, to secret_add(). References are
+/* Give the secrets of a URL, expanded or not, to secret_add(). A reference is
  * none. */
 void url_remember(const char *text);
 void url_copy(struct url *out, const struct url *src);
@@ -44,7 +44,7 @@ int url_server_parse(struct url_server *out, const struct url *u,
 		     struct error *err);
 void url_server_release(struct url_server *s);
 /* Is there a literal password in this (unexpanded) URL text? ${VAR} and
- * ${file:PATH} are none, ${VAR:-text} is one. */
+ * ${file:PATH} are not literal, ${VAR:-text} is. */
 int url_has_password(const char *text);
 
 #endif

@@ -13,7 +13,8 @@
 
 #define URL_MASK "***"
 
-/* A key that is one of these, or ends with "_" or "-" and one. */
+/* A key names a secret if it is one of these, or ends with "_" or "-" and
+ * one. */
 static const char *const secret_keys[] = {
 	"password", "sslpassword", "passwd",	  "pwd",    "passphrase",
 	"token",    "secret",	   "api_key",	  "apikey", "secret_key",
@@ -79,8 +80,8 @@ static size_t url_last_at(const char *text, size_t start, size_t end,
 	return found;
 }
 
-/* "host:port" or "a:1,b:2"; something else behind the colon in front of a
- * later @ is a password with a slash that was not percent-encoded. */
+/* Is it "host:port" or "a:1,b:2"? Any other text behind the colon, in front of
+ * a later @, is a password with a slash that was not percent-encoded. */
 static bool url_is_port(const char *text, size_t start, size_t end)
 {
 	for (size_t i = start; i < end; i++)
@@ -90,7 +91,8 @@ static bool url_is_port(const char *text, size_t start, size_t end)
 	return true;
 }
 
-/* "[::1]" or "[::1]:5432", and no user's name that begins with a bracket. */
+/* Is it "[::1]" or "[::1]:5432", and not a user's name that begins with a
+ * bracket? */
 static bool url_is_address(const char *text, size_t start, size_t end)
 {
 	const char *close = memchr(text + start, ']', end - start);
@@ -134,8 +136,8 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	return sign < all ? sign : 0;
 }
 
-/* "user@host:1", or "user@host:1,host:2". Another "@" behind the colon, or no
- * number, and the user's name holds the first "@". */
+/* Is it "user@host:1", or "user@host:1,host:2"? With another "@" behind the
+ * colon, or without a number, the user's name holds the first "@". */
 static bool url_is_ports_colon(const char *text, size_t start, size_t colon,
 			       bool unexpanded)
 {
@@ -281,7 +283,7 @@ static size_t scrub_value(const char *text)
 	return strcspn(text, " \t\r\n\"'`<>&;,)}");
 }
 
-/* Where a URL in running text ends, of which a reference is one piece. */
+/* The end of a URL in running text. A reference is one piece of it. */
 static size_t scrub_url_end(const char *text)
 {
 	size_t at = 0;

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it the name of a secret: "password", "sslpassword", "access_token"? In
- * any case of letters, also percent-encoded. */
+/* Is it the name of a secret: "password", "sslpassword", "access_token"? Case
+ * does not count, and it may be percent-encoded. */
 bool secret_is_key(const char *key, size_t n);
 
 /* A secret of a URL: [start, end) of its text. */

@@ -7,8 +7,8 @@
 
 /* `n` bytes with their percent escapes resolved; caller frees. */
 char *url_decode(const char *text, size_t n);
-/* Is the text, of `n` bytes, one reference that holds no value itself? A
- * default text behind ":-" is a value. */
+/* Is the text, of `n` bytes, one reference without a value in it? A default
+ * text behind ":-" is a value. */
 bool expand_is_reference(const char *text, size_t n);
 
 #endif

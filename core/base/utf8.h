@@ -25,8 +25,8 @@ uint32_t utf8_code(const char *text, size_t length);
 /* Append `text` for people, as one line: each control character is a space,
  * each byte that is not part of a character a '?'. */
 void utf8_add_flat(struct strbuf *out, const char *text);
-/* Append a JSON text: control characters behind C0, which stand in its strings
- * only, become \uXXXX. The value that it says stays the same. */
+/* Append a JSON text. Control characters beyond C0, which stand in its strings
+ * only, become \uXXXX. Its value stays the same. */
 void utf8_add_json(struct strbuf *out, const char *json);
 /* Largest length <= n that does not cut a character of valid text. */
 size_t utf8_cut(const char *text, size_t n);

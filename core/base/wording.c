@@ -43,7 +43,7 @@ static size_t wording_parse(const char *pattern, struct wording_slot *slots)
 	return n;
 }
 
-/* Where the slots lie in the text; false: it does not follow the pattern. */
+/* Find the slots in the text. False: it does not follow the pattern. */
 static bool wording_match(const char *text, const char *pattern,
 			  struct wording_slot *slots, size_t n)
 {
@@ -86,7 +86,7 @@ static bool wording_is_name(const char *text, size_t n)
 	return true;
 }
 
-/* "INSERT, UPDATE" or "SUPER or BINLOG ADMIN", each of which is known. */
+/* Is each part known in "INSERT, UPDATE" or "SUPER or BINLOG ADMIN"? */
 static bool wording_all_known(const char *text, size_t n,
 			      const struct wording_words *words)
 {

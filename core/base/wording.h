@@ -23,8 +23,8 @@ struct wording_words {
 	bool given;
 };
 
-/* Append `text` with "..." for what is not shown, if it follows one of the
- * patterns (the first one counts; the list ends with NULL). Returns whether it
+/* If `text` follows one of the patterns, append it with "..." for the hidden
+ * parts. The first pattern counts; the list ends with NULL. Returns whether it
  * does; `*left_out`: whether something was left out. */
 bool wording_add(struct strbuf *out, const char *text,
 		 const char *const *patterns, const struct wording_words *words,

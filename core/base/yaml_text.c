@@ -25,7 +25,8 @@ static bool yaml_is_plain(const char *text)
 		       '\0';
 }
 
-/* Bare where that is safe, else as a JSON string, which YAML reads alike. */
+/* Write a scalar bare where that is safe, else as a JSON string, which YAML
+ * reads alike. */
 void yaml_add_scalar(struct strbuf *sb, const char *text)
 {
 	json_t *json;
@@ -51,7 +52,8 @@ void yaml_add_literal(struct strbuf *sb, const char *text)
 	strbuf_release(&escaped);
 }
 
-/* Line breaks first: also NEL and U+2028 would end the comment for some. */
+/* Replace line breaks first: for some readers NEL and U+2028 end a comment,
+ * too. */
 void yaml_add_comment(struct strbuf *sb, const char *indent, const char *text)
 {
 	struct strbuf flat = STRBUF_INIT;

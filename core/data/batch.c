@@ -6,8 +6,8 @@
 
 #define BATCH_FIRST_ROWS   1024
 #define VECTOR_FIRST_BYTES 4096
-/* Variable data kept over a reset: one batch of giant rows must not hold
- * memory for the rest of the run. */
+/* Bytes of variable data that are kept over a reset: one batch of giant rows
+ * must not hold memory for the rest of the run. */
 #define VECTOR_KEEP_BYTES ((size_t)64 << 20)
 
 void batch_init(struct batch *b, const struct schema *schema)

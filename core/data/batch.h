@@ -40,7 +40,8 @@ struct batch {
 	size_t variable_bytes; /* bytes of variable data so far */
 	size_t row_bytes; /* each row's bytes beside them: widths, offsets */
 
-	/* The engine sets these before connector.next: stop at either. */
+	/* The engine sets these bounds before connector.next, which stops at
+	 * either. */
 	size_t max_rows;
 	size_t max_bytes;
 
@@ -55,8 +56,8 @@ struct batch {
 	 * keeps back, and the highest of their marks (owned) or NULL. */
 	int64_t n_held;
 	char *newest_held;
-	/* At the end of the pass: why the mark stays behind what was read, for
-	 * people (owned), or NULL. */
+	/* At the end of the pass: the reason why the mark stays behind the read
+	 * rows, for people (owned), or NULL. */
 	char *mark_held;
 };
 
@@ -70,12 +71,12 @@ bool batch_is_full(const struct batch *b); /* n_rows > 0 and a bound reached */
 void batch_reserve_row(struct batch *b);
 void batch_row_done(struct batch *b);
 void batch_row_undo(struct batch *b);
-/* The same for `n` rows that are filled column by column: each of them is set,
- * or set to NULL, in each column, in order. */
+/* The same for `n` rows that are filled column by column. Each column sets each
+ * of them in order, to a value or to NULL. */
 void batch_reserve_rows(struct batch *b, size_t n);
 void batch_rows_done(struct batch *b, size_t n);
-/* `dst`, of the same schema, holds just the rows `rows[0..n)` of `src`, in that
- * order; they are not more than src has. */
+/* Fill `dst`, of the same schema, with just the rows `rows[0..n)` of `src`, in
+ * that order. They are no more than src has. */
 void batch_copy_rows(struct batch *dst, const struct batch *src,
 		     const uint32_t *rows, size_t n);
 
@@ -98,8 +99,8 @@ static inline void vector_set_fixed(struct vector *v, size_t row,
 }
 
 /* NULL at `row` (fixed or variable): clears the validity bit, zeroes a fixed
- * slot, gives a variable value no bytes. A column that a row never set is NULL
- * too: batch_row_done() sees to it, and counts n_nulls. */
+ * slot, gives a variable value no bytes. batch_row_done() makes NULL of a
+ * column that a row never set, and counts n_nulls. */
 static inline void vector_set_null(struct vector *v, size_t row)
 {
 	v->validity[row >> 3] &= (uint8_t) ~(1u << (row & 7));

@@ -226,7 +226,8 @@ static void canonical_put_utf8(struct strbuf *sb, uint32_t c)
 	strbuf_addch(sb, (char)(0x80 | (c & 0x3f)));
 }
 
-/* A character of a string, escaped where it would end or begin an escape. */
+/* A character of a string, escaped if it would end the string or begin an
+ * escape. */
 static void canonical_put_character(struct strbuf *sb, uint32_t c)
 {
 	if (c == '"' || c == '\\')
@@ -234,7 +235,7 @@ static void canonical_put_character(struct strbuf *sb, uint32_t c)
 	canonical_put_utf8(sb, c);
 }
 
-/* Behind "\u". A surrogate without its other half stays what it is: json
+/* Read behind "\u". A surrogate without its other half stays as it is: json
  * columns may hold one. */
 static bool canonical_escape_unicode(struct canonical_reader *r)
 {
@@ -373,8 +374,8 @@ static int canonical_compare_members(const void *left, const void *right,
 	return order ? order : (a->start > b->start) - (a->start < b->start);
 }
 
-/* Put the members from `first` on, which stand behind `base` in `out`, in the
- * order of their keys. */
+/* Sort the members from `first` on, which stand behind `base` in `out`, by
+ * their keys. */
 static void canonical_sort(struct canonical_reader *r, size_t first,
 			   size_t base)
 {

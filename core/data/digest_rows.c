@@ -8,8 +8,9 @@
 #include "core/base/alloc.h"
 #include "core/data/canonical.h"
 
-/* Kinds whose values may be equal share a class: what is an int32 at one end
- * may be an int64 at the other. Part of every stored digest: never renumber. */
+/* Kinds whose values may be equal share a class: an int32 at one end may be an
+ * int64 at the other. Classes are part of every stored digest: never renumber
+ * them. */
 enum digest_class {
 	DIGEST_NULL = 0,
 	DIGEST_BOOL = 1,
@@ -150,7 +151,7 @@ static void slot_put_uuid(uint8_t *slot, const uint8_t *at)
 	memcpy(slot, at, 16);
 }
 
-/* Inlined for each kind: this is done for each value of each row. */
+/* Inlined for each kind, because it runs for each value of each row. */
 static inline void rows_put_fixed(struct digest_rows *r, size_t column,
 				  const struct vector *v,
 				  void (*put)(uint8_t *, const uint8_t *))

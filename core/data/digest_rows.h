@@ -11,7 +11,7 @@
 
 #include "core/data/digest.h"
 
-/* Rows at once, of a usual table: their slots stay in the nearest cache. */
+/* Rows at a time, for a usual table: their slots stay in the nearest cache. */
 #define DIGEST_ROWS 32
 #define DIGEST_SLOT 17 /* bytes */
 /* Classes of the caller's own begin here. */
@@ -32,8 +32,8 @@ struct digest_rows {
 
 void digest_rows_init(struct digest_rows *r);
 void digest_rows_release(struct digest_rows *r);
-/* Other rows; the memory is kept. Every slot must be put before a hash of it
- * is asked for. */
+/* Begin other rows; the memory is kept. Fill every slot before you ask for a
+ * hash of it. */
 void digest_rows_begin(struct digest_rows *r, size_t n_columns,
 		       const size_t *rows, size_t n);
 /* The slots of one column. */
@@ -46,7 +46,7 @@ void digest_rows_put_bytes(struct digest_rows *r, size_t column, size_t i,
 /* The hash of rows[i] in the first `n_columns`. */
 struct digest digest_rows_hash(const struct digest_rows *r, size_t i,
 			       size_t n_columns);
-/* The same, but of a row without its NULLs, whose slots are gone then. */
+/* The same for a row without its NULLs, whose slots are gone then. */
 struct digest digest_rows_squeeze(struct digest_rows *r, size_t i,
 				  size_t n_columns);
 /* The hash of one row of the batch, in all of its columns. */

@@ -116,7 +116,7 @@ void schema_set_key(struct schema *s, const size_t *key, size_t n_key)
 {
 	size_t *copy = n_key ? xcalloc(n_key, sizeof(*copy)) : NULL;
 
-	/* Copied before the old one goes: `key` may be the schema's own. */
+	/* Copy before the old one is freed: `key` may be the schema's own. */
 	if (n_key)
 		memcpy(copy, key, n_key * sizeof(*copy));
 	free(s->key);

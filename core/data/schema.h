@@ -19,8 +19,8 @@ struct column {
 	/* The meaning of its values beside the type: an enum's labels in their
 	 * order, where `native` does not list them; or NULL. */
 	char *labels;
-	/* The source's own: a column that is dropped and added again gets
-	 * another one. 0: it has none (an expression). */
+	/* The source's own number: a column that is dropped and added again
+	 * gets another one. 0: it has none (an expression). */
 	int64_t number;
 };
 
@@ -51,11 +51,11 @@ struct column *schema_add(struct schema *s, const char *name,
 			  const struct type *type, bool nullable);
 /* Index of a column by its exact name, or -1. */
 long schema_find(const struct schema *s, const char *name);
-/* The same; else of one that differs in case only: engines that fold names may
- * have kept another spelling. */
+/* The same, or else a column that differs in case only: engines that fold names
+ * may have kept another spelling. */
 long schema_find_folded(const struct schema *s, const char *name);
-/* So many columns, from the first on, tell one version of a row from another.
- */
+/* As many columns, from the first on, tell one version of a row from
+ * another. */
 size_t schema_compared(const struct schema *s);
 void schema_set_key(struct schema *s, const size_t *key, size_t n_key);
 bool schema_is_key(const struct schema *s, size_t column);

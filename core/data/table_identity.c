@@ -53,7 +53,7 @@ static bool identity_agrees(const json_t *a, const json_t *b,
 	return x && json_equal(x, json_object_get(b, member));
 }
 
-/* Where a name without a schema is looked for; NULL: not known. */
+/* The schema in which a name without one is looked for; NULL: not known. */
 static const char *identity_schema(const json_t *identity,
 				   const struct table_name *name)
 {
@@ -97,8 +97,8 @@ static bool identity_other_server(const json_t *a, const json_t *b)
 	for (size_t i = 0; i < ARRAY_SIZE(identity_servers); i++)
 		if (identity_differs(a, b, identity_servers[i]))
 			return true;
-	/* A file that was moved keeps its number, one that was replaced its
-	 * path. */
+	/* A file that was moved keeps its number. A file that replaced another
+	 * one has its path. */
 	if (identity_differs(a, b, "file") && identity_differs(a, b, "path"))
 		return true;
 	return identity_differs(a, b, "database");

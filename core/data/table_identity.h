@@ -24,13 +24,13 @@
 
 #include "core/base/strbuf.h"
 
-/* One table, as far as both sides tell. One that was dropped and made again
- * under its name is the same. */
+/* Are they one table, as far as both sides tell? A table that was dropped and
+ * made again under its name counts as the same. */
 bool table_identity_same(const json_t *a, const json_t *b);
-/* One table, and both sides say so: their server or file is known, and the
- * same. */
+/* Are they one table for sure: are both servers or files known, and the
+ * same? */
 bool table_identity_is(const json_t *a, const json_t *b);
-/* The names alone, whatever server they are of: `users` is public.users in
+/* Compare the names alone, whatever their servers: `users` is public.users in
  * PostgreSQL. */
 bool table_identity_same_name(const json_t *a, const json_t *b);
 /* Add "file" and "path". */
@@ -39,8 +39,8 @@ void table_identity_add_file(json_t *identity, const char *path);
 void table_identity_print(struct strbuf *sb, const json_t *identity);
 /* Append its name with its schema, one text for each spelling: public.users. */
 void table_identity_write_name(struct strbuf *sb, const json_t *identity);
-/* Append what tells the table from others and does not depend on how it is
- * spelled, a line a part. */
+/* Append the parts that tell the table from others and do not depend on its
+ * spelling, a line a part. */
 void table_identity_write(struct strbuf *sb, const json_t *identity);
 
 #endif

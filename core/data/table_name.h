@@ -17,7 +17,7 @@ struct table_name {
 	char *name;
 };
 
-/* Tables and columns that begin with it, in any case, are Tidemark's own. */
+/* Tables and columns that begin so, in any case, are Tidemark's own. */
 #define NAME_OWN "_tidemark_"
 bool name_is_own(const char *name);
 /* CONFIG error naming the text on a bad quote, an empty part or more than

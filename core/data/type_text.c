@@ -65,7 +65,8 @@ static bool type_text_quoted(struct type_text *t)
 	char before = type_text_before(t), quote = t->rules->quote;
 	const char *begin = t->at++;
 
-	/* Behind a word or another quote it would be a text of its own. */
+	/* Directly behind a word or another quote it would be a text of its
+	 * own. */
 	if (before && !strchr("(,.=", before))
 		return false;
 	for (; *t->at; t->at++) {

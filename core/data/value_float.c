@@ -8,8 +8,8 @@
 /* The differences between float4 and float8. */
 struct float_format {
 	bool single;
-	/* Every decimal of so many digits survives the way through a normal
-	 * number, so the search starts there; subnormals hold fewer. */
+	/* A decimal of so many digits survives the way through a normal number,
+	 * so the search starts there. Subnormals hold fewer. */
 	int safe_digits;
 	int most_digits; /* with so many any number reads back */
 	/* The first power of ten that PostgreSQL writes with an exponent. */

@@ -160,8 +160,8 @@ bool value_parse_timestamp(const char *text, int64_t *out_us)
 	    !value_take_era(text, &before_christ) ||
 	    !value_date_days(&date, before_christ, &days))
 		return false;
-	/* Days are summed after the rest: the first day of all that int64
-	 * can tell begins before INT64_MIN itself. */
+	/* Add the days last: the first day that int64 can tell begins before
+	 * INT64_MIN itself. */
 	if (days < 0) {
 		days++;
 		time -= US_PER_DAY;

@@ -189,7 +189,8 @@ static bool value_take_time(const char *text, bool minus, int64_t *us)
 	return !*text;
 }
 
-/* "2 mons": adds it, and returns what is behind; NULL if it is none. */
+/* Read "2 mons", add it, and return the text behind it; NULL if it is no such
+ * field. */
 static const char *value_take_field(const char *text, struct interval_value *x)
 {
 	static const struct {

@@ -39,8 +39,8 @@ void watermark_copy(struct watermark *dst, const struct watermark *src)
 	dst->column = xstrdup(src->column);
 	dst->value = xstrdup(src->value);
 	strlist_copy(&dst->key, &src->key);
-	/* Deep: a batch's mark is read in one thread while the connector
-	 * goes on changing its own in another. */
+	/* A deep copy: one thread reads a batch's mark while the connector goes
+	 * on changing its own in another thread. */
 	dst->pending = json_deep_copy(src->pending);
 	dst->columns = json_deep_copy(src->columns);
 	dst->shape = json_deep_copy(src->shape);
@@ -85,8 +85,8 @@ bool watermark_equal(const struct watermark *a, const struct watermark *b)
 	       watermark_part_equal(a->identity, b->identity);
 }
 
-/* NULL if a part is not UTF-8: without a key, rows at the value itself are
- * read again, which loses nothing; an approximate key would. */
+/* NULL if a part is not UTF-8. Without a key, rows at the value itself are read
+ * again, and nothing is lost. An approximate key would lose rows. */
 static json_t *watermark_key_json(const struct strlist *key)
 {
 	json_t *list = json_array();

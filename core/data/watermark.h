@@ -67,16 +67,16 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 			struct error *err);
 int watermark_from_text(struct watermark *out, const char *text,
 			struct error *err);
-/* Append, as one word of a shell, the mark without whose it is: for advice to
+/* Append the mark without its identity, as one word of a shell: for advice to
  * set it again. */
 void watermark_add_word(const struct watermark *w, struct strbuf *sb);
-/* SCHEMA error (exit 4) saying what became of the source and how to go on, if
- * the identities disagree: "tidemark RUN CALL" runs the pipeline. */
+/* If the identities disagree: a SCHEMA error (exit 4) that says what happened
+ * to the source and how to go on. "tidemark RUN CALL" runs the pipeline. */
 int watermark_check_identity(const struct watermark *w, const json_t *now,
 			     const char *run, const char *call,
 			     struct error *err);
 
-/* Every column of `s` is delivered; those of `gone` once were. */
+/* Every column of `s` is delivered. The columns of `gone` once were. */
 void watermark_set_columns(struct watermark *w, const struct schema *s,
 			   const struct strlist *gone);
 /* Columns that were delivered and that `s` has not: appended. */
@@ -84,24 +84,24 @@ void watermark_gone_columns(const struct watermark *w, const struct schema *s,
 			    struct strlist *out);
 /* Is that column known to be gone? */
 bool watermark_knows_gone(const struct watermark *w, const char *column);
-/* A column whose values the mark says nothing about: it was dropped and added
+/* A column about whose values the mark says nothing: it was dropped and added
  * again, or left out for a while. NULL: none. Caller frees. */
 char *watermark_new_column(const struct watermark *w, const struct schema *s);
 /* The highest mark delivered: rows past the settled point have lifted it
  * beyond the value. NULL: unknown. */
 const char *watermark_delivered(const struct watermark *w);
-/* Is mark `a`, a text of the source, beyond `b`? One that cannot be read (set
- * by hand; NULL) is below every other. xmin: never. */
+/* Is mark `a`, a text of the source, beyond `b`? A mark that cannot be read
+ * (set by hand; NULL) is below every other. xmin: never. */
 bool watermark_is_beyond(enum strategy s, const char *a, const char *b);
-/* Rows up to `delivered` (NULL: unknown) were delivered, too. False: so the
- * mark says already. */
+/* Rows up to `delivered` (NULL: unknown) were delivered, too. False: the mark
+ * says so already. */
 bool watermark_raise(struct watermark *w, const char *delivered);
-/* The same of marks as JSON text: `text` (NULL: no mark) with what `by` says is
- * delivered. NULL: `text` stays as it is, because it says as much, or is the
- * mark of another column. Caller frees. */
+/* The same for marks as JSON text: add to `text` (NULL: no mark) the rows that
+ * `by` says are delivered. NULL if `text` stays as it is, because it says as
+ * much, or is the mark of another column. Caller frees. */
 char *watermark_raise_text(const char *text, const char *by);
-/* Everything is to be read again; what was delivered stays known, so that
- * rows that carry older marks now replace it. */
+/* Everything is to be read again. Delivered rows stay known, so that rows with
+ * older marks replace them. */
 void watermark_forget(struct watermark *w);
 
 #endif

@@ -82,7 +82,7 @@ static void watermark_explain(struct strbuf *sb, const json_t *now,
 		    member, before, after);
 }
 
-/* A mark holds a key: what stands in it is data, not a command. */
+/* A mark holds a key, whose text is data, not a command. */
 void watermark_add_word(const struct watermark *w, struct strbuf *sb)
 {
 	struct watermark plain;
@@ -140,9 +140,9 @@ static int watermark_refuse_source(const struct watermark *w, const char *run,
 	return -ERROR_SCHEMA;
 }
 
-/* Older marks hold the column's type; one that was widened keeps the meaning of
- * every mark. MySQL's table is another after OPTIMIZE too: its connector judges
- * that by the rows. A file that was moved keeps its number, a copy that took
+/* Older marks hold the column's type. A widened type keeps the meaning of every
+ * mark. MySQL's table has another id after OPTIMIZE too, so its connector
+ * judges by the rows. A file that was moved keeps its number; a copy that took
  * the place of another has its path. */
 static bool watermark_leaves(const struct watermark *w, const json_t *now,
 			     const char *member)
