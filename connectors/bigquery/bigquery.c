@@ -85,8 +85,8 @@ static void bigquery_source_write_value(struct paged_query *q,
 	paged_push(q, c, hex ? value + 2 : value);
 }
 
-/* No session is read-only here: the service says what a question would do,
- * once, before it is asked for the first time. */
+/* BigQuery has no read-only sessions. So before a question is asked for the
+ * first time, the service says once what it would do. */
 static int bigquery_source_look_at_question(struct bigquery_source *s,
 					    const char *question,
 					    struct error *err)

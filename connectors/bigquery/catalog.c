@@ -61,7 +61,7 @@ static void catalog_fill_table(struct bigquery_source *s,
 	s->created = xstrdup(bigquery_reply_text(table, "creationTime"));
 }
 
-/* A backtick in a name would end it: no table of BigQuery's has one. */
+/* A backtick would end the name; no table of BigQuery's has one. */
 static bool catalog_is_plain(const struct table_name *name)
 {
 	return !strpbrk(name->name, "`\\") && !strpbrk(name->schema, "`\\");
@@ -173,8 +173,8 @@ static int catalog_expressions(struct bigquery_source *s,
 	return rc;
 }
 
-/* Declared, and enforced by nobody: the name says which columns are meant, and
- * whether they repeat is looked at. */
+/* BigQuery enforces no declared key. The declaration says which columns are
+ * meant, and the rows are searched for repeats. */
 static void catalog_key(struct source_layout *l, const json_t *table)
 {
 	const json_t *columns = json_object_get(

@@ -146,7 +146,8 @@ char *bigquery_source_page_type(struct paged_source *base, size_t column)
 	return NULL;
 }
 
-/* A result does not tell precision and scale: one more digit does. */
+/* A result does not tell precision and scale, but one digit more shows that
+ * they have changed. */
 static bool pages_decimal_fits(const struct type *type, const char *text)
 {
 	const char *point = strchr(text, '.');

@@ -49,7 +49,7 @@ static int types_number(const json_t *field, const char *name, long most)
 	return *text && !*end && n >= 0 && n <= most ? (int)n : -1;
 }
 
-/* Digits that no such column has come from a server that lies. */
+/* Numbers of digits that no such column has come from a lying server. */
 static bool types_digits(const json_t *field, bool big, int *precision,
 			 int *scale)
 {

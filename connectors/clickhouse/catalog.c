@@ -16,7 +16,7 @@ static const char catalog_tables_sql[] =
 	"  AND NOT is_temporary\n"
 	"ORDER BY name";
 
-/* A view of ours has the comments of the table that it is over. */
+/* A view of ours has the comments of the table below it. */
 static const char catalog_columns_sql[] =
 	"SELECT name, type, if(comment = '', r.comment, comment),\n"
 	"  is_in_sorting_key\n"
@@ -210,8 +210,8 @@ static int catalog_expressions(struct clickhouse_source *s,
 	return rc;
 }
 
-/* The sorting key, as far as it is of plain columns, which are all that a mark
- * can be found by. It does not tell rows apart. */
+/* The sorting key, as far as it consists of plain columns: only by these can a
+ * mark be found. It does not tell rows apart. */
 static void catalog_index(struct source_layout *l,
 			  const struct clickhouse_rows *rows)
 {

@@ -94,8 +94,8 @@ static bool clickhouse_is_float(const struct source_column *c)
 	return c->type.kind == TYPE_FLOAT32 || c->type.kind == TYPE_FLOAT64;
 }
 
-/* An Enum by its text; a float as well, for nothing is below, above or equal
- * to NaN, and the two zeros are one. */
+/* An Enum is compared by its text. A float is, too, because nothing is below,
+ * above or equal to NaN, and the two zeros are one. */
 static void clickhouse_ordered(struct strbuf *sb,
 			       const struct paged_source *base,
 			       const struct source_column *c)
@@ -203,8 +203,8 @@ static void clickhouse_write_value(struct paged_query *q,
 	}
 }
 
-/* IN compares with values of the column's own type alone: moments of another
- * one than Tidemark makes are brought to that. */
+/* IN compares with values of the column's own type alone. So moments of a type
+ * that Tidemark does not make are cast to it. */
 static void clickhouse_write_sought(struct strbuf *sb,
 				    const struct paged_source *s,
 				    const struct source_column *c)
@@ -244,8 +244,9 @@ static void clickhouse_write_keys(struct paged_query *q,
 	strbuf_addch(&q->sql, ')');
 }
 
-/* max() of no rows is 0 here, not NULL. A moment as a watermark has it, in
- * UTC whatever the column's zone: with no zero at its fraction's end. */
+/* max() of no rows is 0 in ClickHouse, not NULL. A moment is written as a
+ * watermark has it, in UTC whatever the column's zone, without zeros at its
+ * fraction's end. */
 static void clickhouse_newest(struct strbuf *sb,
 			      const struct source_column *mark)
 {

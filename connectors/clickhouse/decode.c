@@ -84,7 +84,7 @@ static int decode_text(struct clickhouse_source *s, struct vector *v,
 		rc = clickhouse_take(s->db, n, &in, err);
 	if (rc)
 		return rc;
-	/* To the server, too, what fills it up is no part of the text. */
+	/* The server does not count the zeros that fill the text up either. */
 	while (cell->wire == WIRE_FIXED && n && !in[n - 1])
 		n--;
 	if (v->kind == TYPE_DECIMAL)

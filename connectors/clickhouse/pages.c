@@ -26,7 +26,7 @@ int clickhouse_source_query(struct paged_source *base,
 	return 0;
 }
 
-/* The plan in lines; a primary key that leaves out nothing is named as well. */
+/* The plan in lines. A primary key that leaves out nothing is named as well. */
 int clickhouse_source_explain(struct paged_source *base,
 			      const struct paged_query *q, char **plan,
 			      char **index, struct error *err)
@@ -94,8 +94,8 @@ void clickhouse_source_page_close(struct paged_source *base)
 	s->reading = false;
 }
 
-/* The bytes of a row can be had once: the key stands in the vectors as far as
- * it came before the trouble. */
+/* The bytes of a row can be read once. The key stands in the vectors, if it
+ * came before the trouble. */
 static int pages_keep(struct paged_source *base, struct vector *v, size_t row,
 		      size_t column, struct error *err)
 {

@@ -1,8 +1,8 @@
 /*
  * The ClickHouse connector's own state, shared by its files. clickhouse.c holds
- * the ops table; pages, steps and marks are those of
- * connectors/common/paged.h. Values stand in the statements as literals: the
- * server has parameters, but each with a type of its own.
+ * the ops table; pages, steps and marks are those of connectors/common/paged.h.
+ * Values stand in the statements as literals, because each parameter of the
+ * server needs a type of its own.
  */
 #ifndef TIDEMARK_CONNECTORS_CLICKHOUSE_SOURCE_H
 #define TIDEMARK_CONNECTORS_CLICKHOUSE_SOURCE_H

@@ -48,7 +48,7 @@ static const struct {
 	{ "JSON", TYPE_JSON, WIRE_PRINTED, 0, 0 },
 };
 
-/* The number behind the parenthesis or comma at `*at`, which moves behind it;
+/* Read the number behind the parenthesis or comma at `*at`, and move behind it.
  * -1: there is none from 0 to `most`. */
 static int types_number(const char **at, char before, long most)
 {

@@ -143,7 +143,7 @@ static int catalog_find(struct duckdb_source *s, const char *table,
 	return rc;
 }
 
-/* Names and types of what a SELECT gives; the rest of it as from FROM on. */
+/* Names and types of the columns that a SELECT of `what` gives. */
 static int catalog_describe(struct duckdb_source *s,
 			    const struct source_table *t, const char *what,
 			    const char *where, struct paged_answer *out,
@@ -266,7 +266,7 @@ static int catalog_keys(struct duckdb_source *s, struct source_layout *l,
 }
 
 /* Note the SQL that fills each column by itself. The mark of a view gets the
- * SQL that the view computes it by. */
+ * SQL by which the view computes it. */
 static int catalog_computed(struct duckdb_source *s, struct source_layout *l,
 			    const char *mark, struct error *err)
 {

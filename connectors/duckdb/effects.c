@@ -23,8 +23,8 @@ static const char *effects_of(const char *plan)
 	return NULL;
 }
 
-/* The plan has what the view's text may hide: in macros and other views, and in
- * texts that query() runs. */
+/* A view's text may hide such a function in macros and other views, and in
+ * texts that query() runs. The plan shows it. */
 int duckdb_source_view_refuse(struct duckdb_source *s,
 			      const struct source_table *view,
 			      struct error *err)

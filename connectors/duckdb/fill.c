@@ -67,8 +67,8 @@ DUCKDB_SOURCE_FILL(duckdb_source_fill_small)
 	return n;
 }
 
-/* The digits of a value with `scale` of them behind the point, backwards from
- * the end of `text`; where they begin. */
+/* Print the digits of a value with `scale` of them behind the point, backwards
+ * from the end of `text`. Returns where they begin. */
 static char *fill_digits(char *end, fill_unsigned value, unsigned scale,
 			 bool below)
 {

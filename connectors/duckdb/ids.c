@@ -102,7 +102,7 @@ static void ids_judge(const struct source_layout *l,
 	}
 }
 
-/* Ids begin anew where the sequence was made anew, or another one fills the
+/* Ids begin anew if the sequence was made anew, or another one fills the
  * column. */
 static int ids_check_mark(const struct duckdb_source *s,
 			  const struct paged_answer *a, const char *greatest,

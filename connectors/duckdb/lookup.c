@@ -4,7 +4,7 @@
 #include "connectors/duckdb/source.h"
 #include "core/base/alloc.h"
 
-/* A key as it goes into a list, and the SQL that makes a value of "?". */
+/* A key in its form for a list, and the SQL that makes a value of "?". */
 static char *lookup_text(const struct paged_source *s, size_t key, size_t i,
 			 char **sql)
 {
@@ -32,7 +32,8 @@ static void lookup_separator(const struct strlist *texts, struct strbuf *out)
 			strbuf_addch(out, '\x1e');
 }
 
-/* "unnest(string_split(?, ?)) AS k0"; returns what makes a value of k0. */
+/* "unnest(string_split(?, ?)) AS k0"; returns the SQL that makes a value of
+ * k0. */
 static char *lookup_write_list(struct paged_query *q,
 			       const struct paged_source *s, size_t first,
 			       size_t n, size_t i)
@@ -71,8 +72,8 @@ static void lookup_write_value(struct strbuf *sb, const char *sql, size_t i)
 }
 
 /* (a, b) IN (SELECT CAST(k0 AS BIGINT), k1 FROM (SELECT unnest(...) AS k0,
- * unnest(...) AS k1)): a hash join, and so the table is scanned once, where
- * conditions on thousands of keys would each be tried on each row. */
+ * unnest(...) AS k1)) is a hash join, which scans the table once. Conditions on
+ * thousands of keys would each be tried on each row. */
 void duckdb_source_write_keys(struct paged_query *q,
 			      const struct paged_source *s, size_t first,
 			      size_t n)

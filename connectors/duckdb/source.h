@@ -29,8 +29,8 @@ struct duckdb_source {
 extern const struct connector_ops duckdb_connector;
 extern const struct paged_dialect duckdb_source_dialect;
 
-/* session.c: the file is open and a transaction begun; undone by
- * duckdb_source_leave, which is harmless when there is nothing to undo. */
+/* session.c: open the file and begin a transaction. duckdb_source_leave undoes
+ * it, and is harmless when there is nothing to undo. */
 int duckdb_source_enter(struct duckdb_source *s, struct error *err);
 void duckdb_source_leave(struct duckdb_source *s);
 extern const struct url_option duckdb_source_options[];
@@ -60,12 +60,13 @@ int duckdb_source_view_mark(struct duckdb_source *s,
 int duckdb_source_view_definition(struct duckdb_source *s,
 				  struct source_table *view, struct error *err);
 
-/* effects.c: SCHEMA if reading the view does something else as well. */
+/* effects.c: SCHEMA if reading the view has side effects. */
 int duckdb_source_view_refuse(struct duckdb_source *s,
 			      const struct source_table *view,
 			      struct error *err);
 
-/* ids.c: why ids may come behind the mark; a code of NULL: they do not. */
+/* ids.c: the reason why ids may come behind the mark; a code of NULL: they do
+ * not. */
 struct duckdb_source_doubt {
 	const char *code, *fix;
 	char *reason; /* freed by the caller */

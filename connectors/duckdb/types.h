@@ -24,7 +24,7 @@ static inline bool duckdb_source_is_null(const struct duckdb_source_cells *c,
 }
 
 /* Append rows `from` to `from + n` of a chunk's column to `v`, from its row
- * `row` on. Returns how many it took: fewer than `n` if the next does not fit
+ * `row` on. Returns how many it took. Fewer than `n`: the next one does not fit
  * (DATA error, which names neither column nor key). */
 typedef size_t (*duckdb_source_fill)(struct vector *v, size_t row,
 				     const struct duckdb_source_cells *c,

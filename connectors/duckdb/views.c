@@ -38,7 +38,7 @@ static const char views_functions[] =
 	"right round row rtrim starts_with strftime struct_extract "
 	"struct_pack substr substring suffix trim trunc upper json_extract "
 	"json_extract_string ";
-/* Names that stand for a function where there is no such column. */
+/* Names that stand for a function if there is no such column. */
 static const char views_values[] =
 	" current_catalog current_date current_role current_schema "
 	"current_time current_timestamp current_user localtime "
@@ -146,7 +146,8 @@ static void views_judge_select(struct views_trace *t, const json_t *node)
 	views_judge(t, json_object_get(node, "modifiers"));
 }
 
-/* Behind an expression's name: is it the column itself, and which? */
+/* Returns the column if the expression is a column itself, whatever its alias.
+ * NULL if it is not. */
 static const char *views_passed_on(const json_t *expression, const json_t *from)
 {
 	const json_t *names = json_object_get(expression, "column_names");
@@ -172,8 +173,8 @@ static const char *views_name(const json_t *expression)
 	return *alias || !last ? alias : last;
 }
 
-/* The column of what stands behind FROM. With a star and a column of that name
- * it is not known which has it. */
+/* The column by its name among the tables behind FROM. With a star and a column
+ * of that name nobody knows which table has it. */
 static void views_trace_column(struct views_trace *t, const json_t *node)
 {
 	const json_t *from = json_object_get(node, "from_table");
@@ -235,8 +236,8 @@ static void views_descend(struct views_trace *t, const json_t *node, int depth)
 	t->table = xstrdup(views_text(from, "table_name"));
 }
 
-/* "CREATE VIEW s.v AS SELECT ...;": the rest of it. NULL: it names columns, or
- * is written in some other way. */
+/* The rest of "CREATE VIEW s.v AS SELECT ...;". NULL: it names columns, or is
+ * written in some other way. */
 static const char *views_select(const char *sql)
 {
 	static const char create[] = "CREATE VIEW ", as[] = " AS ";
@@ -253,7 +254,7 @@ static const char *views_select(const char *sql)
 	return strncasecmp(at, as, strlen(as)) ? NULL : at + strlen(as);
 }
 
-/* Places in the text are larger than what jansson takes for whole. */
+/* Places in the text are numbers larger than jansson accepts. */
 static int views_parse(struct duckdb_source *s, const char *select,
 		       json_t **out, struct error *err)
 {
@@ -323,7 +324,7 @@ static int views_default(struct duckdb_source *s, const struct views_trace *t,
 	return rc;
 }
 
-/* *end: a table was reached, or there is nothing more to find out. */
+/* end: a table was reached, or nothing more can be found out. */
 static int views_step(struct duckdb_source *s, struct views_trace *t, bool *end,
 		      struct error *err)
 {
@@ -348,9 +349,9 @@ static int views_step(struct duckdb_source *s, struct views_trace *t, bool *end,
 	return rc;
 }
 
-/* $1, $2: schema and view. Its text, and that of all views whose names stand
- * in it, down to the tables. A name in a literal is one too many: then rows may
- * be read again for nothing, and none is missed. */
+/* $1, $2: schema and view. Finds its text, and the text of all views whose
+ * names stand in it, down to the tables. A name in a literal is taken for a
+ * view, too. Then rows may be read again for nothing, and none is missed. */
 static const char views_definition_sql[] =
 	"WITH RECURSIVE named AS (\n"
 	"  SELECT schema_name AS s, view_name AS v, sql,\n"

@@ -160,7 +160,7 @@ static struct source_index *catalog_add_index(struct source_layout *l)
 	return &l->indexes[l->n_indexes++];
 }
 
-/* The primary key by its columns' numbers; INTEGER PRIMARY KEY, the rowid,
+/* The primary key by its columns' numbers. INTEGER PRIMARY KEY, the rowid,
  * shows in no list of indexes, and is never NULL. */
 static void catalog_primary(struct source_layout *l,
 			    const struct paged_answer *a)
@@ -209,7 +209,7 @@ static int catalog_indexes(struct sqlite_source *s, struct source_layout *l,
 	return rc;
 }
 
-/* "CAST(... AS INTEGER)": the one way to say what an expression gives. */
+/* Only "CAST(... AS INTEGER)" tells the type of an expression. */
 static char *catalog_cast(const char *sql)
 {
 	size_t n = strlen(sql);
@@ -291,8 +291,8 @@ static int catalog_expressions(struct sqlite_source *s,
 	return rc;
 }
 
-/* For progress: ids are seldom far apart. A table without rowids says nothing.
- */
+/* An estimate for progress: ids are seldom far apart. A table without rowids
+ * has none. */
 static void catalog_estimate(struct sqlite_source *s, struct source_table *t)
 {
 	char *sql =

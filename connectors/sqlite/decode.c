@@ -68,7 +68,7 @@ SQLITE_SOURCE_DECODE(sqlite_source_decode_bool)
 	return 0;
 }
 
-/* NaN, which SQLite takes for NULL, is stored as a text by who knows that. */
+/* SQLite takes NaN for NULL, so some writers store it as a text. */
 SQLITE_SOURCE_DECODE(sqlite_source_decode_real)
 {
 	enum sqlite_class class = sqlite_class_of(st, column);

@@ -54,7 +54,7 @@ static void decimal_from_double(struct strbuf *out, double x)
 	strbuf_release(&sb);
 }
 
-/* Has it digits that DECIMAL(precision, scale) has no room for? */
+/* Has it more digits than DECIMAL(precision, scale) has room for? */
 static bool decimal_fits(const char *text, const struct type *type)
 {
 	const char *p = text + (*text == '-');

@@ -9,8 +9,8 @@
 #include "core/data/table_identity.h"
 #include "core/data/table_name.h"
 
-/* SQLite gives a table nothing that would tell it from one of its name made
- * anew: its numbers are used again. */
+/* SQLite gives a table nothing that tells it from a later one of its name: its
+ * numbers are used again. */
 int sqlite_source_identity(struct connector *base,
 			   const struct source_spec *source, json_t **out,
 			   struct error *err)
@@ -110,8 +110,9 @@ static int inspect_ids(struct sqlite_source *s,
 	return rc;
 }
 
-/* A foreign key has no name there: its columns stand for it. It fires the
- * triggers of the table: one that says the mark's name is taken to set it. */
+/* A foreign key has no name in SQLite, so its columns stand for it. Its action
+ * fires the triggers of the table. A trigger that names the mark is taken to
+ * set it. */
 static const char inspect_cascades_sql[] =
 	"SELECT group_concat(\"from\", ', '),\n"
 	"  ltrim(CASE WHEN on_update IN ('CASCADE', 'SET NULL', 'SET "

@@ -98,8 +98,8 @@ static int marks_greatest(struct sqlite_source *s, char **out,
 	return rc;
 }
 
-/* " UNION ALL SELECT mark, key WHERE mark >= low AND mark < high"; `zone`: and
- * those alone that end otherwise. */
+/* " UNION ALL SELECT mark, key WHERE mark >= low AND mark < high". With `zone`
+ * only marks with another ending. */
 static void marks_range(struct sqlite_source *s, struct paged_query *q,
 			const char *low, const char *high, const char *zone)
 {
@@ -123,7 +123,7 @@ static void marks_range(struct sqlite_source *s, struct paged_query *q,
 	}
 }
 
-/* Where rows can lie that sort below the mark and may be later. */
+/* Look where rows can lie that sort below the mark and may be later. */
 static void marks_write_ranges(struct sqlite_source *s, struct paged_query *q,
 			       const char *from)
 {

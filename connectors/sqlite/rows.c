@@ -142,8 +142,8 @@ void sqlite_source_stored(struct sqlite_statement *st, int column,
 		strbuf_addf(out, "%02x", bytes[k]);
 }
 
-/* The stored form of the columns that a position consists of, where the batch
- * has another. */
+/* Keep the stored form of a position's columns, where the batch has another
+ * form. */
 static void rows_keep_raw(struct sqlite_source *s)
 {
 	const struct source_layout *l = &s->paged.layout;

@@ -172,7 +172,7 @@ static int settle_greatest(struct sqlite_source *s, char **out,
 	return rc;
 }
 
-/* Ids begin anew where a table with AUTOINCREMENT was made anew. */
+/* Ids begin anew if a table with AUTOINCREMENT was made anew. */
 static int settle_check_ids(const struct sqlite_source *s, const char *greatest,
 			    const struct watermark *from, bool known,
 			    int64_t last, struct error *err)

@@ -41,8 +41,8 @@ int sqlite_source_look(struct paged_source *base,
 		       struct source_layout *out, struct error *err);
 int sqlite_source_tables(struct connector *base, struct table_list *out,
 			 struct error *err);
-/* The last id that AUTOINCREMENT gave out in this table; *known false: the
- * mark's ids are not given out so. */
+/* The last id that AUTOINCREMENT gave out in this table. *known false:
+ * AUTOINCREMENT does not give the mark's ids. */
 int sqlite_source_last_id(struct sqlite_source *s, bool *known, int64_t *out,
 			  struct error *err);
 
@@ -78,21 +78,21 @@ void sqlite_source_stored(struct sqlite_statement *st, int column,
 int sqlite_source_value(struct sqlite_source *s, const char *sql, char **out,
 			struct error *err);
 
-/* spelling.c: may keys be stored otherwise than they are printed? Then read the
- * keys of all rows, and put those that are wanted into `spelled`. */
+/* spelling.c: may keys be stored in another form than they are printed? Then
+ * read the keys of all rows, and put the wanted ones into `spelled`. */
 bool sqlite_source_spells_keys(const struct sqlite_source *s);
 int sqlite_source_spell_keys(struct sqlite_source *s, const struct scan *scan,
 			     struct error *err);
 
 /* marks.c */
-/* Find the mark's notation; DATA if a row written otherwise hides below the
+/* Find the mark's notation. DATA if a row in another notation hides below the
  * mark `from`. */
 int sqlite_source_find_notation(struct sqlite_source *s,
 				const struct watermark *from,
 				struct error *err);
 int sqlite_source_refuse_notation(const struct sqlite_source *s,
 				  const char *text, struct error *err);
-/* Is what the mark is computed of as fine as its notation? Since settle. */
+/* Is the expression of the mark as fine as its notation? Since settle. */
 bool sqlite_source_mark_is_plain(const struct sqlite_source *s);
 /* If it is not. */
 enum tick_doubt sqlite_source_mark_doubt(const struct sqlite_source *s);

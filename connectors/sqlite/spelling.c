@@ -26,7 +26,7 @@ bool sqlite_source_spells_keys(const struct sqlite_source *s)
 	return false;
 }
 
-/* The key at hand as one text: no two run together to the same. */
+/* The key at hand as one text. Different keys have different texts. */
 static char *spelling_print(const struct spelling *sp)
 {
 	const struct source_layout *l = &sp->s->paged.layout;
@@ -67,7 +67,7 @@ static void spelling_want(struct spelling *sp, const struct strlist *keys)
 	qsort(sp->wanted, sp->n, sizeof(*sp->wanted), spelling_compare);
 }
 
-/* False: a key that cannot be told, which is none that is wanted. */
+/* False: the key cannot be told, and so is not wanted. */
 static bool spelling_decode(struct spelling *sp, struct sqlite_statement *st)
 {
 	const struct source_layout *l = &sp->s->paged.layout;

@@ -62,8 +62,8 @@ static void sqlite_interrupt(struct connector *base)
 	sqlite_interrupt_all(sqlite_self(base)->db);
 }
 
-/* The collation is said so that a key that another one calls equal is told
- * apart; where it is the column's own, its index serves. */
+/* The collation is given, so that keys which another collation calls equal are
+ * told apart. If it is the column's own, its index serves. */
 static void sqlite_ordered(struct strbuf *sb, const struct paged_source *base,
 			   const struct source_column *c)
 {
@@ -91,7 +91,7 @@ static void sqlite_write_value(struct paged_query *q,
 	strbuf_release(&sb);
 }
 
-/* An instant, a UUID has many spellings, and is found by the one it has. */
+/* An instant or a UUID has many spellings, and is found by the stored one. */
 static int sqlite_scan(struct connector *base, const struct scan *scan,
 		       struct error *err)
 {
@@ -107,7 +107,7 @@ static int sqlite_scan(struct connector *base, const struct scan *scan,
 	return rc ? rc : paged_scan(base, &s->spelled, err);
 }
 
-/* Texts may be dates: their values are looked at when they are used. */
+/* Texts may be dates: each value is looked at when it is used. */
 static bool sqlite_mark_fits(const struct source_column *c,
 			     enum strategy strategy)
 {

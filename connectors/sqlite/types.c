@@ -27,7 +27,7 @@ static const struct sqlite_source_type type_any = { TYPE_TEXT,
 						    sqlite_source_decode_any,
 						    false, false };
 
-/* Names that say more than their affinity does. Without the part in
+/* Type names that say more than their affinity does, without the part in
  * parentheses. */
 static const struct {
 	const char *name;
@@ -129,7 +129,7 @@ static void type_bind_bytes(struct sqlite_statement *st, int at,
 	strbuf_release(&bytes);
 }
 
-/* Number columns would turn a text into the number themselves, but SQLite's
+/* Columns of numbers would turn a text into the number themselves, but SQLite's
  * own reading of fractions is not exact to the last bit. */
 static void type_bind_number(struct sqlite_statement *st, int at,
 			     const char *text)

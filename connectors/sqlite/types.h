@@ -20,7 +20,7 @@ typedef int (*sqlite_source_decode)(struct vector *v, size_t row,
 struct sqlite_source_type {
 	enum type_kind kind;
 	sqlite_source_decode decode;
-	/* The stored form may be another one than ours: positions keep it. */
+	/* The stored form may differ from ours, so positions keep it. */
 	bool raw;
 	bool ordered;
 };

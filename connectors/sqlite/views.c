@@ -18,8 +18,9 @@
 #define VIEWS_OPCODE 1 /* column of EXPLAIN */
 #define VIEWS_P4     5
 
-/* A scan of a table or index, tests, results, ORDER BY, and lists of IN. Not
- * among them: those of groups, windows, LIMIT, coroutines, virtual tables. */
+/* Opcodes of plain views: a scan of a table or index, tests, results, ORDER BY,
+ * and lists of IN. The opcodes of groups, windows, LIMIT, coroutines and
+ * virtual tables are left out. */
 static const char views_opcodes[] =
 	" Init Transaction Halt Goto Noop Explain ReleaseReg "
 	"ColumnsUsed OpenRead Rewind Last Next Prev Column Rowid "
@@ -46,7 +47,7 @@ static const char views_functions[] =
 	"json_extract -> ->> json_type json_valid json_array "
 	"json_object json_array_length ";
 
-/* `p4` of a call is its name and how many arguments it takes: "upper(1)". */
+/* `p4` of a call is its name and its number of arguments: "upper(1)". */
 static const char *views_judge_step(const char *opcode, const char *p4)
 {
 	if (tick_lists(views_groups, opcode, strlen(opcode)))
@@ -59,8 +60,8 @@ static const char *views_judge_step(const char *opcode, const char *p4)
 								 : TICK_OTHERS;
 }
 
-/* One scan of one table, and nothing beside it but its order. *subquery: what
- * the program does may be done in there. */
+/* Is the plan one scan of one table, with nothing beside it but its order?
+ * *subquery: the program may do its work in a subquery. */
 static int views_judge_plan(struct sqlite_statement *st, const char **verdict,
 			    bool *subquery, struct error *err)
 {
@@ -81,8 +82,8 @@ static int views_judge_plan(struct sqlite_statement *st, const char **verdict,
 	return rc;
 }
 
-/* Every column counts: a row has to have the same values as long as its mark
- * is the same. */
+/* Every column counts: a row must have the same values as long as its mark is
+ * the same. */
 static int views_judge(struct sqlite_source *s, const struct source_table *view,
 		       const char **verdict, struct error *err)
 {
@@ -135,9 +136,9 @@ static int views_default(struct sqlite_source *s, const char *table,
 	return rc < 0 ? rc : 0;
 }
 
-/* Its text, and that of all views whose names stand in it, down to the tables.
- * A name in a literal is one too many: then rows may be read again for nothing,
- * and none is missed. */
+/* The view's text, and the text of all views whose names stand in it, down to
+ * the tables. A name in a literal is taken for a view, too. Then rows may be
+ * read again for nothing, and none is missed. */
 static const char views_definition_sql[] =
 	"WITH RECURSIVE named AS (\n"
 	"  SELECT name, sql, replace(lower(sql), '\"', '') AS words,\n"
