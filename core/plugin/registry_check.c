@@ -188,5 +188,7 @@ int registry_check_engine(const struct plugin *plugin, const char *file,
 {
 	int rc = registry_compare_engine(plugin, err);
 
-	return rc ? error_prefix(err, "engine %s (%s)", plugin->name, file) : 0;
+	if (rc)
+		error_prefix(err, "engine %s (%s)", plugin->name, file);
+	return rc;
 }
