@@ -91,7 +91,8 @@ extern const struct engine *const engine_table[];
 
 /* Make an engine known, for as long as the process lives. CONFIG if its facts
  * have holes, contradict each other, or claim a name or scheme that is taken.
- * To add the same facts again does nothing. Thread-safe, as all below. */
+ * To add the same facts again does nothing. One thread at a time; others may
+ * look engines up meanwhile. */
 int engine_add(const struct engine *e, struct error *err);
 /* A loader for unknown schemes. It adds the engine if it finds one, and returns
  * a code if the module of that very name cannot be used. The reasons against

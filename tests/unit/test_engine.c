@@ -297,6 +297,7 @@ static void test_both_ends(void **state)
 /* Where `copy` without --to puts shop.orders. */
 static const char *const copies[][3] = {
 	{ "hive://h/db", "honey://g/db", "shop.orders" },
+	{ "lake:x", "lake:y", "orders" },
 	{ "lake:x", "hive://g/db", "orders" },
 	{ "mysql://h/db", "hive://g/db", "orders" },
 	{ "hive://h/db", "lake:x", "orders" },

@@ -212,8 +212,9 @@ static void test_roles(void **state)
 /* In order of name: what is sound, and why the rest is not. */
 static void test_all(void **state)
 {
-	static const char *const expected[] = { "good", "guarded", "postgres",
-						"sqlite", "twin" };
+	static const char *const expected[] = { "clickhouse", "good",
+						"guarded",    "postgres",
+						"sqlite",     "twin" };
 	static const char *const unsound[] = {
 		"abi",	    "another",	  "broken",  "factless",
 		"hole",	    "hollow",	  "liar",    "mute",
@@ -232,8 +233,8 @@ static void test_all(void **state)
 	}
 	assert_int_equal(n, ARRAY_SIZE(expected));
 	assert_int_equal(paths.n, n);
-	assert_non_null(strstr(paths.items[0], "/tidemark-good.so"));
-	assert_string_equal(paths.items[2], "built in");
+	assert_non_null(strstr(paths.items[1], "/tidemark-good.so"));
+	assert_string_equal(paths.items[3], "built in");
 	assert_int_equal(turned_away.n, 3 * ARRAY_SIZE(unsound));
 	for (size_t i = 0; i < ARRAY_SIZE(unsound); i++) {
 		assert_string_equal(turned_away.items[3 * i], unsound[i]);
@@ -246,7 +247,7 @@ static void test_all(void **state)
 	strlist_release(&paths);
 	strlist_release(&turned_away);
 	all = registry_all(NULL, NULL);
-	assert_string_equal(all[0]->name, "good");
+	assert_string_equal(all[0]->name, "clickhouse");
 	free(all);
 }
 
@@ -300,6 +301,7 @@ static void test_not_loaded(void **state)
 	/* Only a scheme that nobody knows does. */
 	assert_engine("good_too:x", "good");
 	assert_true(is_loaded("good"));
+	assert_false(is_loaded("clickhouse"));
 	assert_engine("good:x", "good");
 }
 
