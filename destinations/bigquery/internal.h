@@ -189,8 +189,6 @@ extern const struct mark_engine bigquery_mark_keeper;
 int bigquery_find(struct bigquery_destination *d, const struct target *target,
 		  struct bigquery_place *place, struct existing *existing,
 		  struct error *err);
-int bigquery_recover(struct destination *base, const struct target *target,
-		     struct checkpoint *out, struct error *err);
 
 /* script.c: statements as jobs. */
 struct bigquery_numbers {

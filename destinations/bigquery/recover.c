@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/failpoint.h"
 #include "destinations/bigquery/internal.h"
 
 /* Facts about a target. */
@@ -32,18 +31,17 @@ static int recover_tidy(struct bigquery_destination *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
 	bool swept = false;
-	int rc = failpoint("in_recovery", err);
+	int rc = bigquery_stage_sweep(d, &d->place, pipeline, &swept, err);
 
-	if (!rc)
-		rc = bigquery_stage_sweep(d, &d->place, pipeline, &swept, err);
 	if (!rc && swept)
 		rc = bigquery_mark_release(d, &d->place, pipeline, NULL, err);
 	return rc;
 }
 
-static int recover_own(struct bigquery_destination *d, struct checkpoint *out,
+static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
 		       struct error *err)
 {
+	struct bigquery_destination *d = (struct bigquery_destination *)k;
 	struct existing now;
 	int rc = recover_tidy(d, err);
 
@@ -63,16 +61,6 @@ static int recover_own(struct bigquery_destination *d, struct checkpoint *out,
 	}
 	existing_release(&now);
 	return rc;
-}
-
-int bigquery_recover(struct destination *base, const struct target *target,
-		     struct checkpoint *out, struct error *err)
-{
-	struct bigquery_destination *d = (struct bigquery_destination *)base;
-
-	return d->target && !d->target->preview
-		       ? recover_own(d, out, err)
-		       : mark_keeper_recover(base, target, out, err);
 }
 
 static int mark_find(struct mark_keeper *k, const struct target *target,
@@ -155,11 +143,22 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 				   err);
 }
 
+/* A dry run has made nothing that there is a mark of. */
+static const struct target *mark_prepared(const struct mark_keeper *k)
+{
+	const struct target *target =
+		((const struct bigquery_destination *)k)->target;
+
+	return target && !target->preview ? target : NULL;
+}
+
 const struct mark_engine bigquery_mark_keeper = {
+	.prepared = mark_prepared,
 	.missing = { "does not exist in", "" },
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
+	.resume = mark_resume,
 	.forget = mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

@@ -9,6 +9,7 @@
 #include "core/base/retry.h"
 #include "core/data/digest.h"
 #include "destinations/bigquery/internal.h"
+#include "destinations/common/refusals.h"
 
 /* All pipelines of a dataset write to one table of marks, and of two
  * transactions that do BigQuery ends one. */
@@ -79,14 +80,11 @@ static const char *values_find(const struct bigquery_values *v,
 
 int bigquery_signature_refuse(const struct target *target, struct error *err)
 {
-	error_clear(err);
-	return error_set(err, ERROR_TRANSIENT,
-			 "pipeline %s: table %s was altered while the run "
-			 "loaded it: its columns are not those that the run "
-			 "has prepared, or it was emptied or made anew. "
-			 "Nothing of this batch was written; the run looks at "
-			 "the table anew",
-			 target->pipeline, target->table);
+	return target_refuse_altered(
+		target,
+		"its columns are not those that the run has prepared, or it "
+		"was emptied or made anew",
+		err);
 }
 
 /* Of a key that is there twice, a row that comes changes both. */

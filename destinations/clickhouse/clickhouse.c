@@ -49,22 +49,14 @@ static int clickhouse_target_inspect(struct destination *base,
 				     const struct target *target,
 				     struct inspection *out, struct error *err)
 {
-	struct clickhouse_target *d = (struct clickhouse_target *)base;
+	struct clickhouse *db = ((struct clickhouse_target *)base)->db;
 	struct place place = { .table = NULL };
-	struct clickhouse_target_plan plan = { .base = { .engine = NULL } };
-	int rc = clickhouse_target_place_set(&place, clickhouse_database(d->db),
+	int rc = clickhouse_target_place_set(&place, clickhouse_database(db),
 					     target, err);
 
 	if (!rc)
-		rc = plan_make(&plan.base, &clickhouse_target_plan_engine,
-			       &d->keeper.base, &place, target, err);
-	if (!rc)
-		rc = clickhouse_target_rights_inspect(
-			d, &place, &plan, target,
-			&plan.base.inspection.problems, err);
-	if (!rc)
-		plan_hand_over(&plan.base, out);
-	plan_release(&plan.base);
+		rc = plan_inspect(&clickhouse_target_plan_engine, base, &place,
+				  target, out, err);
 	clickhouse_target_place_release(&place);
 	return rc;
 }
@@ -83,7 +75,7 @@ const struct destination_ops clickhouse_destination = {
 	.open = clickhouse_target_open,
 	.inspect = clickhouse_target_inspect,
 	.prepare = clickhouse_target_prepare,
-	.recover = clickhouse_target_recover,
+	.recover = mark_keeper_recover,
 	.load = clickhouse_target_load,
 	.remove = clickhouse_target_remove,
 	.preview = clickhouse_target_preview,

@@ -178,11 +178,7 @@ int clickhouse_target_grants(const struct connection *conn, const char *table,
 			     struct error *err);
 
 /* rights.c: warnings of what the user may not do. */
-int clickhouse_target_rights_inspect(struct clickhouse_target *d,
-				     const struct place *place,
-				     const struct clickhouse_target_plan *plan,
-				     const struct target *target,
-				     struct problems *out, struct error *err);
+int clickhouse_target_plan_warn(struct plan *base, struct error *err);
 
 /* ddl.c */
 /* `old`: what it is to replace, whose columns that the source does not have it
@@ -270,9 +266,8 @@ int clickhouse_target_mark_advance(struct clickhouse_target *d,
 void clickhouse_target_mark_give_back(struct clickhouse_target *d);
 char *clickhouse_target_mark_new_id(const char *prefix);
 /* recover.c */
-int clickhouse_target_recover(struct destination *base,
-			      const struct target *target,
-			      struct checkpoint *out, struct error *err);
+int clickhouse_target_resume(struct mark_keeper *k, struct checkpoint *out,
+			     struct error *err);
 /* mark_others.c */
 extern const struct mark_engine clickhouse_target_mark_keeper;
 /* identity.c */

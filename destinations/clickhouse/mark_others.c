@@ -278,11 +278,18 @@ static int mark_raise_found(struct mark_keeper *k, const struct mark_found *f,
 	return rc;
 }
 
+static const struct target *mark_prepared(const struct mark_keeper *k)
+{
+	return ((const struct clickhouse_target *)k)->target;
+}
+
 const struct mark_engine clickhouse_target_mark_keeper = {
+	.prepared = mark_prepared,
 	.missing = MARK_MISSING,
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
+	.resume = clickhouse_target_resume,
 	.forget = mark_forget,
 	.set = mark_set_found,
 	.raise = mark_raise_found,

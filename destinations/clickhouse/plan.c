@@ -235,5 +235,6 @@ const struct plan_engine clickhouse_target_plan_engine = {
 	.fit = clickhouse_target_plan_fit,
 	.ddl = clickhouse_target_plan_ddl,
 	.has_rows = clickhouse_target_plan_has_rows,
+	.warn = clickhouse_target_plan_warn,
 	.release = clickhouse_target_plan_free,
 };

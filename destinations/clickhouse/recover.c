@@ -11,10 +11,8 @@ static int recover_drop_leftovers(struct clickhouse_target *d,
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
-	int rc = failpoint("in_recovery", err);
+	int rc;
 
-	if (rc)
-		return rc;
 	strbuf_addstr(&sql, "SELECT name FROM system.tables WHERE database = ");
 	clickhouse_quote_text(&sql, d->place.database);
 	strbuf_addstr(&sql, " AND startsWith(name, ");
@@ -67,9 +65,10 @@ static int recover_numbered(struct clickhouse_target *d, struct error *err)
 }
 
 /* A refresh holds on to what prepare wrote: the row may be another's by now. */
-static int recover_own(struct clickhouse_target *d, struct checkpoint *out,
-		       struct error *err)
+int clickhouse_target_resume(struct mark_keeper *k, struct checkpoint *out,
+			     struct error *err)
 {
+	struct clickhouse_target *d = (struct clickhouse_target *)k;
 	int rc = recover_drop_leftovers(d, err);
 
 	if (!rc && d->target->refresh)
@@ -85,14 +84,4 @@ static int recover_own(struct clickhouse_target *d, struct checkpoint *out,
 	if (!rc)
 		clickhouse_target_mark_row_checkpoint(&d->seen, out);
 	return rc;
-}
-
-int clickhouse_target_recover(struct destination *base,
-			      const struct target *target,
-			      struct checkpoint *out, struct error *err)
-{
-	struct clickhouse_target *d = (struct clickhouse_target *)base;
-
-	return d->target ? recover_own(d, out, err)
-			 : mark_keeper_recover(base, target, out, err);
 }

@@ -38,27 +38,27 @@ static int rights_ask(struct clickhouse_target *d, const char *rights,
 	return rc;
 }
 
-int clickhouse_target_rights_inspect(struct clickhouse_target *d,
-				     const struct place *place,
-				     const struct clickhouse_target_plan *plan,
-				     const struct target *target,
-				     struct problems *out, struct error *err)
+int clickhouse_target_plan_warn(struct plan *base, struct error *err)
 {
+	struct clickhouse_target *d =
+		(struct clickhouse_target *)base->destination;
+	const struct clickhouse_target_plan *plan =
+		(const struct clickhouse_target_plan *)base;
+	const struct place *place = base->place;
 	const struct {
 		const char *rights, *on;
 	} needed[] = {
 		{ rights_of_input, place->incoming },
 		{ plan->table.exists ? rights_of_rows : rights_of_new_rows,
 		  place->rows },
-		{ plan->base.has_watermark ? rights_of_rows
-					   : rights_of_new_rows,
+		{ base->has_watermark ? rights_of_rows : rights_of_new_rows,
 		  place->marks_rows },
 		{ rights_of_view, place->readable },
 	};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(needed); i++)
-		rc = rights_ask(d, needed[i].rights, needed[i].on, target, out,
-				err);
+		rc = rights_ask(d, needed[i].rights, needed[i].on, base->target,
+				&base->inspection.problems, err);
 	return rc;
 }

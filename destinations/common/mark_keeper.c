@@ -1,6 +1,22 @@
 #include "destinations/common/mark_keeper.h"
 
+#include <string.h>
+
+#include "core/base/failpoint.h"
 #include "destinations/common/names.h"
+#include "destinations/common/place.h"
+
+struct mark_place mark_place_of(const struct place *p)
+{
+	return (struct mark_place){
+		.marks = p->watermark,
+		.rows = p->rows,
+		.building = p->building,
+		.schema = p->schema,
+		.table = p->table,
+		.shared = strcmp(p->table, p->base) != 0,
+	};
+}
 
 int mark_keeper_check(const char *name, const char *file, const char *fault,
 		      const char *harm, struct error *err)
@@ -15,12 +31,24 @@ int mark_keeper_check(const char *name, const char *file, const char *fault,
 			 harm);
 }
 
+static int keeper_resume(struct mark_keeper *k, struct checkpoint *out,
+			 struct error *err)
+{
+	int rc = failpoint("in_recovery", err);
+
+	return rc ? rc : k->engine->resume(k, out, err);
+}
+
 int mark_keeper_recover(struct destination *base, const struct target *target,
 			struct checkpoint *out, struct error *err)
 {
 	struct mark_keeper *k = (struct mark_keeper *)base;
 	struct mark_found f = { .own = NULL };
-	int rc = k->engine->find(k, target, MARK_LOOK_ALL, &f, err);
+	int rc;
+
+	if (k->engine->prepared(k))
+		return keeper_resume(k, out, err);
+	rc = k->engine->find(k, target, MARK_LOOK_ALL, &f, err);
 
 	if (!rc && f.has_marks)
 		rc = k->engine->read(k, &f, target->pipeline, out, err);

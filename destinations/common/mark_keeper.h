@@ -15,6 +15,9 @@
 /* A target as its row in the table of marks has it. Nothing is owned. */
 struct mark_place {
 	const char *marks; /* the table of marks, quoted */
+	/* The table with the rows, and the one that a refresh fills, quoted;
+	 * NULL where an engine does not say. */
+	const char *rows, *building;
 	const char *schema; /* plain: where that is */
 	const char *table; /* plain: what readers look at */
 	int64_t table_id; /* what the server calls it; 0: nothing */
@@ -22,6 +25,10 @@ struct mark_place {
 	bool shared;
 	const char *file; /* that all of it is in; NULL: it is at a server */
 };
+
+struct place;
+/* As a place says it. */
+struct mark_place mark_place_of(const struct place *p);
 
 /* Where a target is, and what is there. */
 struct mark_found {
@@ -50,6 +57,8 @@ struct mark_keeper {
 
 /* No slot is NULL. */
 struct mark_engine {
+	/* The target, since prepare; NULL before. */
+	const struct target *(*prepared)(const struct mark_keeper *k);
 	/* Words around mark_found.where, of a target that is not there. */
 	const char *missing[2];
 	/* Fill `out`. SCHEMA: something else has the name of the table of
@@ -63,6 +72,11 @@ struct mark_engine {
 	int (*read)(struct mark_keeper *k, const struct mark_found *f,
 		    const char *pipeline, struct checkpoint *out,
 		    struct error *err);
+	/* Behind prepare: take away what killed runs of the pipeline have left,
+	 * read its mark once they are over, and go on from it. STATE: another
+	 * writer was here. */
+	int (*resume)(struct mark_keeper *k, struct checkpoint *out,
+		      struct error *err);
 	/* The rest is as of struct destination_ops. */
 	int (*forget)(struct mark_keeper *k, const struct mark_found *f,
 		      const struct target *target, struct error *err);
@@ -84,8 +98,7 @@ struct mark_engine {
 int mark_keeper_check(const char *name, const char *file, const char *fault,
 		      const char *harm, struct error *err);
 
-/* Slots of struct destination_ops. recover is that of a handle that has not
- * prepared its target. */
+/* Slots of struct destination_ops. */
 int mark_keeper_recover(struct destination *base, const struct target *target,
 			struct checkpoint *out, struct error *err);
 int mark_keeper_others(struct destination *base, const struct target *target,

@@ -53,13 +53,6 @@ void plan_set_readable(struct plan *plan, bool is_view, bool is_ours)
 				   : READABLE_VIEW;
 }
 
-void plan_hand_over(struct plan *plan, struct inspection *out)
-{
-	inspection_release(out);
-	*out = plan->inspection;
-	inspection_init(&plan->inspection);
-}
-
 static struct drift_table plan_table(const struct plan *plan)
 {
 	return (struct drift_table){
@@ -231,4 +224,24 @@ int plan_make_sure(struct plan *plan, const struct plan_engine *engine,
 	plan_release(plan);
 	rc = plan_make(plan, engine, destination, place, target, err);
 	return rc ? rc : problems_to_error(&plan->inspection.problems, err);
+}
+
+int plan_inspect(const struct plan_engine *engine,
+		 struct destination *destination, const struct place *place,
+		 const struct target *target, struct inspection *out,
+		 struct error *err)
+{
+	struct plan *plan = xcalloc(1, engine->size);
+	int rc = plan_make(plan, engine, destination, place, target, err);
+
+	if (!rc)
+		rc = engine->warn(plan, err);
+	if (!rc) {
+		inspection_release(out);
+		*out = plan->inspection;
+		inspection_init(&plan->inspection);
+	}
+	plan_release(plan);
+	free(plan);
+	return rc;
 }

@@ -62,6 +62,8 @@ struct plan_engine {
 	int (*ddl)(struct plan *plan, struct error *err);
 	/* Has the table with the rows any? */
 	int (*has_rows)(const struct plan *plan, bool *out, struct error *err);
+	/* What only inspect tells beside. */
+	int (*warn)(struct plan *plan, struct error *err);
 	/* Free what it has beside struct plan. */
 	void (*release)(struct plan *plan);
 };
@@ -75,6 +77,11 @@ int plan_make(struct plan *plan, const struct plan_engine *engine,
 int plan_make_sure(struct plan *plan, const struct plan_engine *engine,
 		   struct destination *destination, const struct place *place,
 		   const struct target *target, struct error *err);
+/* For inspect: make one, and what it has found becomes the caller's. */
+int plan_inspect(const struct plan_engine *engine,
+		 struct destination *destination, const struct place *place,
+		 const struct target *target, struct inspection *out,
+		 struct error *err);
 /* Leaves it all zero. */
 void plan_release(struct plan *plan);
 
@@ -85,8 +92,6 @@ void plan_push(struct strlist *out, struct strbuf *sql);
 void plan_add_column(struct plan *plan, const struct table_column *column);
 /* Something has the name that readers use. */
 void plan_set_readable(struct plan *plan, bool is_view, bool is_ours);
-/* For inspect: what the plan has found becomes the caller's. */
-void plan_hand_over(struct plan *plan, struct inspection *out);
 /* NULL: the table has no such column. */
 const struct table_column *plan_find(const struct plan *plan, const char *name);
 /* A row that is new, or a mark that is to be forgotten: the table is new, is

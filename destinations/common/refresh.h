@@ -8,6 +8,7 @@
 #define TIDEMARK_DESTINATIONS_COMMON_REFRESH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
 
@@ -21,6 +22,11 @@ bool refresh_id_is(const char *batch_id);
  * that is alive on this host. Of another host nobody can tell: 0. */
 int refresh_id_check_free(const char *batch_id, const char *pipeline,
 			  struct error *err);
+/* `code` unless the table that a refresh has filled `has` what was `built`;
+ * `culprit`: who may be the cause, ": a trigger", or "". */
+int refresh_check_built(const char *table, int64_t has, int64_t built,
+			enum error_code code, const char *culprit,
+			struct error *err);
 /* Can another who has taken over be the cause of `rc`? Of what is refused for
  * good: a table that is not there, or that has gone while it was written. */
 static inline bool refresh_may_be_overtaken(int rc)

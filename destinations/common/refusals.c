@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "core/data/value.h"
 #include "destinations/common/names.h"
 
 static void target_refuse(const struct target *target, const char *code,
@@ -145,4 +146,31 @@ void target_refuse_reserved(const struct target *target, struct problems *out)
 				      "names that begin with _tidemark_ are "
 				      "taken in a raw table",
 				      out);
+}
+
+int target_refuse_null(const struct target *target, const struct batch *b,
+		       size_t column, struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	size_t row = 0;
+
+	while (row + 1 < b->n_rows && !vector_is_null(&b->vectors[column], row))
+		row++;
+	value_print_key(&key, b, row);
+	error_set(err, ERROR_DATA,
+		  "table %s: column %s is NOT NULL there, and NULL in row %s",
+		  target->table, b->schema->columns[column].name, key.data);
+	strbuf_release(&key);
+	return -ERROR_DATA;
+}
+
+int target_refuse_altered(const struct target *target, const char *what,
+			  struct error *err)
+{
+	error_clear(err);
+	return error_set(err, ERROR_TRANSIENT,
+			 "pipeline %s: table %s was altered while the run "
+			 "loaded it: %s. Nothing of this batch was written; "
+			 "the run looks at the table anew",
+			 target->pipeline, target->table, what);
 }

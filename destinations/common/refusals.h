@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_DESTINATIONS_COMMON_REFUSALS_H
 #define TIDEMARK_DESTINATIONS_COMMON_REFUSALS_H
 
+#include "core/data/batch.h"
 #include "core/plugin/destination.h"
 
 /* not-ours: the target stands where a refresh would put its table, and somebody
@@ -39,5 +40,14 @@ void target_refuse_names(const struct target *target, const char *title,
 			 struct problems *out);
 /* reserved-name: columns named as Tidemark's own. */
 void target_refuse_reserved(const struct target *target, struct problems *out);
+
+/* In a load. DATA naming the first row with a NULL, which the target's column
+ * does not take. */
+int target_refuse_null(const struct target *target, const struct batch *b,
+		       size_t column, struct error *err);
+/* TRANSIENT: the table is not as the run has prepared it. `what`: "its columns
+ * are not those that the run has prepared". */
+int target_refuse_altered(const struct target *target, const char *what,
+			  struct error *err);
 
 #endif

@@ -11,7 +11,6 @@
 #include "core/base/strbuf.h"
 #include "core/data/value.h"
 #include "destinations/common/names.h"
-#include "destinations/common/restate.h"
 
 size_t sql_rows_count(const struct sql_rows *rows)
 {
@@ -69,6 +68,31 @@ static void mark_now(struct strbuf *sb)
 	strbuf_addstr(sb, "+00:00");
 }
 
+/* In one pass: a name may look like a word that stands for another. Caller
+ * frees. */
+static char *mark_name(const char *sql, const struct mark_place *at)
+{
+	const char *const names[][2] = { { SQL_MARKS, at->marks },
+					 { SQL_ROWS, at->rows },
+					 { SQL_BUILDING, at->building } };
+	struct strbuf sb = STRBUF_INIT;
+
+	while (*sql) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(names) &&
+		       strncmp(sql, names[i][0], strlen(names[i][0])) != 0)
+			i++;
+		if (i == ARRAY_SIZE(names)) {
+			strbuf_addch(&sb, *sql++);
+		} else {
+			strbuf_addstr(&sb, names[i][1]);
+			sql += strlen(names[i][0]);
+		}
+	}
+	return strbuf_detach(&sb);
+}
+
 /* The statement's SQL, which the caller frees. */
 static char *mark_compose(const struct sql_mark *m,
 			  const struct mark_statement *s,
@@ -97,7 +121,21 @@ static char *mark_compose(const struct sql_mark *m,
 		}
 		out->n++;
 	}
-	return restate(s->sql, SQL_MARKS, own.marks);
+	return mark_name(s->sql, &own);
+}
+
+int sql_mark_end(struct sql_mark *m, int rc, struct error *err)
+{
+	if (!rc)
+		rc = m->engine->commit(m, err);
+	if (rc)
+		m->engine->rollback(m);
+	return rc;
+}
+
+const struct target *sql_mark_target(const struct sql_mark *m)
+{
+	return m->keeper.engine->prepared(&m->keeper);
 }
 
 int sql_mark_query(struct sql_mark *m, const struct mark_statement *statement,
@@ -147,6 +185,27 @@ int sql_mark_read(struct sql_mark *m, const struct mark_statement *statement,
 	if (!rc && sql_rows_count(&rows)) {
 		checkpoint_release(out);
 		sql_mark_take(&rows, 0, out);
+	}
+	sql_rows_release(&rows);
+	return rc;
+}
+
+int sql_mark_read_held(struct sql_mark *m,
+		       const struct mark_statement *statement,
+		       const char *loaded, struct checkpoint *out, char **table,
+		       char **fault, struct error *err)
+{
+	struct mark_facts facts = sql_mark_of(sql_mark_target(m)->pipeline);
+	struct sql_rows rows = { .n_columns = 0 };
+	int rc;
+
+	facts.texts[MARK_LOADED] = loaded;
+	rc = sql_mark_query(m, statement, NULL, &facts, &rows, err);
+	if (!rc && sql_rows_count(&rows)) {
+		sql_mark_take(&rows, 0, out);
+		*table = xstrdup(sql_rows_cell(&rows, 0, 4));
+		if (fault)
+			*fault = xstrdup(sql_rows_cell(&rows, 0, 5));
 	}
 	sql_rows_release(&rows);
 	return rc;
@@ -300,6 +359,16 @@ int sql_mark_write(struct sql_mark *m, const struct target *target,
 	if (!rc && touched != 1)
 		rc = m->engine->lost(m, target, err);
 	return rc ? rc : failpoint("after_watermark", err);
+}
+
+int sql_mark_removed(struct sql_mark *m, int64_t removed, struct error *err)
+{
+	const struct mark_facts facts =
+		sql_mark_of(sql_mark_target(m)->pipeline);
+
+	if (!removed || m->soft_delete != SOFT_DELETE_NONE)
+		return 0;
+	return sql_mark_change(m, &m->engine->emptied, NULL, &facts, NULL, err);
 }
 
 void sql_mark_remember(struct sql_mark *m, const char *batch_id, int64_t fence,

@@ -15,9 +15,13 @@
 
 #include "core/base/strbuf.h"
 #include "destinations/common/mark_keeper.h"
+#include "destinations/common/soft_delete.h"
 
-/* Stands for the quoted name of the table of marks in a statement. */
-#define SQL_MARKS "{marks}"
+/* In a statement these stand for quoted names: of the table of marks, of the
+ * table with the rows, and of the one that a refresh fills. */
+#define SQL_MARKS    "{marks}"
+#define SQL_ROWS     "{rows}"
+#define SQL_BUILDING "{building}"
 
 /* The kind of a parameter. */
 enum mark_value {
@@ -76,10 +80,12 @@ const char *sql_rows_cell(const struct sql_rows *rows, size_t row,
 int64_t sql_rows_number(const struct sql_rows *rows, size_t row, size_t column);
 void sql_rows_release(struct sql_rows *rows);
 
+struct sql_load_engine;
 struct sql_mark;
 
 /* An engine brings these. No slot is NULL. */
 struct sql_mark_engine {
+	const struct sql_load_engine *load;
 	/* `out` is empty before; its `n_columns` is set, too. */
 	int (*query)(struct sql_mark *m, const char *sql, const char *shape,
 		     const struct sql_values *values, struct sql_rows *out,
@@ -88,6 +94,10 @@ struct sql_mark_engine {
 	int (*change)(struct sql_mark *m, const char *sql,
 		      const struct sql_values *values, int64_t *touched,
 		      struct error *err);
+	/* BEGIN, COMMIT and ROLLBACK, as of what nobody else waits for. */
+	int (*begin)(struct sql_mark *m, struct error *err);
+	int (*commit)(struct sql_mark *m, struct error *err);
+	void (*rollback)(struct sql_mark *m);
 	/* Of the target, since prepare. */
 	struct mark_place (*place)(const struct sql_mark *m);
 	/* The row that was to be written is not as it was seen: STATE. */
@@ -105,6 +115,10 @@ struct sql_mark_engine {
 	/* The numbers of a raw table go on behind the highest, whoever gave it;
 	 * the row goes. */
 	struct mark_statement hand_on, forget;
+	/* Of a table that has no rows the mark says that it has none. */
+	struct mark_statement emptied;
+	/* How many rows has the table that a refresh fills? */
+	struct mark_statement built;
 };
 
 /* First member of an engine's destination. */
@@ -116,11 +130,21 @@ struct sql_mark {
 	struct checkpoint seen;
 	char *stands; /* the mark, as the load's transaction has found it */
 	bool first; /* nothing was loaded yet, by the mark */
+	/* In a refresh, since prepare: rows loaded, and of them those put into
+	 * its table. In a dry run: rows previewed. */
+	int64_t refreshed, built;
+	enum soft_delete soft_delete; /* of the target, since prepare */
 };
 void sql_mark_init(struct sql_mark *m, const struct destination_ops *ops,
 		   const struct mark_engine *keeper,
 		   const struct sql_mark_engine *engine);
 void sql_mark_release(struct sql_mark *m);
+
+/* COMMIT if `rc` is 0, else or when that fails ROLLBACK. The code of all. */
+int sql_mark_end(struct sql_mark *m, int rc, struct error *err);
+
+/* The target, since prepare. */
+const struct target *sql_mark_target(const struct sql_mark *m);
 
 /* Run one of an engine's statements. */
 int sql_mark_query(struct sql_mark *m, const struct mark_statement *statement,
@@ -135,6 +159,13 @@ int sql_mark_change(struct sql_mark *m, const struct mark_statement *statement,
 int sql_mark_read(struct sql_mark *m, const struct mark_statement *statement,
 		  const struct mark_place *at, const char *pipeline,
 		  struct checkpoint *out, struct error *err);
+/* The same of the target, with MARK_LOADED being `loaded`: behind those columns
+ * is what that table is like (`*table`), and if `fault` is not NULL what is
+ * wrong with the table of marks. Caller frees both. */
+int sql_mark_read_held(struct sql_mark *m,
+		       const struct mark_statement *statement,
+		       const char *loaded, struct checkpoint *out, char **table,
+		       char **fault, struct error *err);
 void sql_mark_take(const struct sql_rows *rows, size_t row,
 		   struct checkpoint *out);
 /* The same, and the marks that others have of the target: behind those columns
@@ -168,6 +199,9 @@ int sql_mark_resume(struct sql_mark *m, const struct target *target,
 int sql_mark_write(struct sql_mark *m, const struct target *target,
 		   const struct checkpoint *next, int64_t rows_more,
 		   struct error *err);
+/* In the transaction that has removed rows: a target that we have emptied
+ * ourselves is not taken for one that somebody else has. */
+int sql_mark_removed(struct sql_mark *m, int64_t removed, struct error *err);
 /* For `lost`, where the row was compared before. */
 int sql_mark_changed_hands(struct sql_mark *m, const struct target *target,
 			   struct error *err);

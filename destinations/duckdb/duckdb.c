@@ -35,7 +35,6 @@ static void duckdb_destination_close(struct destination *base)
 	free(d->threads);
 	free(d->external_access);
 	free(d->catalog);
-	free(d->refresh_id);
 	free(d->pull);
 	free(d->previewed);
 	free(d);
@@ -101,148 +100,13 @@ static int duckdb_destination_prepare(struct destination *base,
 	return duckdb_target_prepare_target(duckdb_self(base), target, err);
 }
 
-static int duckdb_move_mark(struct duckdb_target_destination *d,
-			    const struct checkpoint *next, struct error *err)
-{
-	int rc;
-
-	if (!d->target->refresh)
-		return sql_mark_write(
-			&d->mark, d->target, next,
-			next->rows_total - d->mark.seen.rows_total, err);
-	rc = failpoint("before_watermark", err);
-	return rc ? rc : failpoint("after_watermark", err);
-}
-
-/* A commit that failed may have been written all the same: what the row says
- * now decides. */
-static bool duckdb_committed(struct duckdb_target_destination *d,
-			     const struct checkpoint *next)
-{
-	struct existing existing;
-	bool same = false;
-
-	if (!duckdb_target_existing_look(&existing, d, &d->place,
-					 d->target->pipeline, NULL))
-		same = next->batch_id && *next->batch_id &&
-		       sql_mark_is_there(&d->mark, next, &existing.mark);
-	existing_release(&existing);
-	return same;
-}
-
-/* Ends the transaction either way. */
-static int duckdb_commit(struct duckdb_target_destination *d,
-			 const struct checkpoint *next, struct error *err)
-{
-	struct error refused = ERROR_INIT;
-	int rc = writer_check(&d->target->writer, err);
-
-	if (!rc)
-		rc = failpoint("commit_sent", err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
-		return rc;
-	}
-	rc = duck_exec(d->db, "COMMIT", &refused);
-	if (rc)
-		duck_exec(d->db, "ROLLBACK", NULL);
-	if (rc && !duckdb_committed(d, next))
-		return error_set(err, refused.code, "%s", refused.message);
-	sql_mark_remember(&d->mark, next->batch_id, next->fence,
-			  next->rows_total);
-	return failpoint("commit_acked", err);
-}
-
-/* BEGIN, and `next` as it is to be written. Of a row that another transaction
- * changes before this one does, the engine ends one of the two. */
-static int duckdb_begin(struct duckdb_target_destination *d,
-			const struct checkpoint *next, struct checkpoint *kept,
-			struct error *err)
-{
-	bool refresh = d->target->refresh;
-	int rc = duck_exec(d->db, "BEGIN", err);
-
-	if (rc)
-		return rc;
-	rc = refresh ? duckdb_target_mark_hold(d, err)
-		     : duckdb_target_mark_stand(d, err);
-	checkpoint_keep(kept, next, refresh ? NULL : d->mark.stands);
-	return rc;
-}
-
-static int duckdb_end(struct duckdb_target_destination *d,
-		      const struct checkpoint *kept, int rc, struct error *err)
-{
-	if (!rc)
-		rc = duckdb_move_mark(d, kept, err);
-	if (!rc)
-		return duckdb_commit(d, kept, err);
-	duck_exec(d->db, "ROLLBACK", NULL);
-	return rc;
-}
-
-static int duckdb_destination_load(struct destination *base,
-				   const struct batch *batch,
-				   const struct checkpoint *next,
-				   struct load_counts *out, struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct checkpoint kept;
-	int rc;
-
-	checkpoint_init(&kept);
-	rc = duckdb_begin(d, next, &kept, err);
-	if (!rc)
-		rc = duckdb_target_load_batch(d, batch, &kept, out, err);
-	rc = duckdb_end(d, &kept, rc, err);
-	checkpoint_release(&kept);
-	if (!rc && d->target->refresh)
-		d->built += out->inserted;
-	if (!rc && batch->n_rows)
-		rc = duckdb_target_load_drop_stages(d, err);
-	return rc ? rc : failpoint("stage_dropped", err);
-}
-
-static int duckdb_destination_remove(struct destination *base,
-				     const struct batch *keys,
-				     const struct checkpoint *next,
-				     int64_t *removed, struct error *err)
-{
-	struct duckdb_target_destination *d = duckdb_self(base);
-	struct checkpoint kept;
-	int rc = soft_delete_check(d->target, d->soft_delete, "TIMESTAMPTZ",
-				   err);
-
-	*removed = 0;
-	if (rc)
-		return rc;
-	checkpoint_init(&kept);
-	rc = duckdb_begin(d, next, &kept, err);
-	if (!rc)
-		rc = duckdb_target_remove_rows(d, keys, removed, err);
-	rc = duckdb_end(d, &kept, rc, err);
-	checkpoint_release(&kept);
-	return rc ? rc : duckdb_target_load_drop_stages(d, err);
-}
-
 static int duckdb_destination_finish(struct destination *base,
 				     const struct checkpoint *next,
 				     struct error *err)
 {
 	struct duckdb_target_destination *d = duckdb_self(base);
-	int rc;
 
-	if (!d->target->refresh)
-		return 0;
-	rc = duck_exec(d->db, "BEGIN", err);
-	if (rc)
-		return rc;
-	rc = duckdb_target_refresh_swap(d, next, err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
-		return rc;
-	}
-	return duckdb_commit(d, next, err);
+	return d->target->refresh ? sql_load_swap(&d->mark, next, err) : 0;
 }
 
 static int duckdb_destination_identity(struct destination *base,
@@ -287,10 +151,10 @@ const struct destination_ops duckdb_target_destination = {
 	.open = duckdb_destination_open,
 	.inspect = duckdb_destination_inspect,
 	.prepare = duckdb_destination_prepare,
-	.recover = duckdb_target_recover,
-	.load = duckdb_destination_load,
-	.remove = duckdb_destination_remove,
-	.preview = duckdb_target_destination_preview,
+	.recover = mark_keeper_recover,
+	.load = sql_load,
+	.remove = sql_load_remove,
+	.preview = sql_load_preview,
 	.explain = duckdb_target_destination_explain,
 	.finish = duckdb_destination_finish,
 	.set_watermark = mark_keeper_set,

@@ -23,7 +23,7 @@
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/soft_delete.h"
-#include "destinations/common/sql_mark.h"
+#include "destinations/common/sql_load.h"
 
 #define DUCKDB_TYPE_SIZE 32
 /* Rows of a row group: a batch of fewer is written twice, to the log and, with
@@ -89,16 +89,12 @@ struct duckdb_target_destination {
 	enum mark_order mark_order; /* of the same's mark */
 	const char *into; /* quoted: the data table, or the stage */
 	const char *into_name;
-	enum soft_delete soft_delete;
 	char soft_type[DUCKDB_TYPE_SIZE]; /* of its column */
 	bool in_place; /* changed rows are updated, not deleted and inserted */
 	/* In a dry run: `place` is that of a temporary copy, and this brings
 	 * the staged keys' rows into it; NULL: there are none. */
 	char *pull;
 	char *previewed; /* quoted: what the copy is of */
-	char *refresh_id; /* in a refresh: the row's batch_id until it is done
-			   */
-	int64_t built; /* rows put into its stage */
 	struct duckdb_target_known known;
 	int64_t *matched; /* of each row of the batch; reused */
 	uint32_t *rows;
@@ -133,11 +129,6 @@ int duckdb_target_preview_make(struct duckdb_target_destination *d,
 			       const struct existing *e,
 			       const struct duckdb_type *types,
 			       struct error *err);
-int duckdb_target_destination_preview(struct destination *base,
-				      const struct batch *batch,
-				      const struct checkpoint *next,
-				      struct load_counts *out,
-				      struct error *err);
 int duckdb_target_destination_explain(struct destination *base,
 				      struct explanation *out,
 				      struct error *err);
@@ -224,15 +215,12 @@ int duckdb_target_mark_put(struct duckdb_target_destination *d,
 			   const struct duckdb_target_place *p,
 			   const char *pipeline, const struct existing *e,
 			   struct error *err);
-/* In a load's transaction: which mark stands there, and before the first batch
- * who else has one. */
-int duckdb_target_mark_stand(struct duckdb_target_destination *d,
-			     struct error *err);
-/* In a refresh's transaction: STATE if the row is no longer its own. */
-int duckdb_target_mark_hold(struct duckdb_target_destination *d,
+/* As in struct sql_load_engine, as are the others that take a struct sql_mark.
+ */
+int duckdb_target_mark_begin(struct sql_mark *m, bool rows, struct error *err);
+int duckdb_target_mark_look(struct sql_mark *m, bool rows,
+			    struct checkpoint *now, char **table,
 			    struct error *err);
-int duckdb_target_recover(struct destination *base, const struct target *target,
-			  struct checkpoint *out, struct error *err);
 
 /* fill.c: rows of a batch into a table. */
 enum duckdb_target_field_from {
@@ -299,22 +287,14 @@ void duckdb_target_sql_changed(struct strbuf *sql,
 void duckdb_target_sql_appended(struct strbuf *sql,
 				const struct duckdb_target_destination *d);
 
-/* refresh.c: the swap, with `next`, in the caller's transaction. */
-int duckdb_target_refresh_swap(struct duckdb_target_destination *d,
+/* mark.c, load.c, match.c and refresh.c: the steps of a transaction. */
+extern const struct sql_load_engine duckdb_target_load_engine;
+int duckdb_target_commit(struct sql_mark *m, const struct checkpoint *next,
+			 struct error *err);
+int duckdb_target_remove_rows(struct sql_mark *m, const struct batch *keys,
+			      int64_t *removed, struct error *err);
+int duckdb_target_refresh_swap(struct sql_mark *m,
 			       const struct checkpoint *next,
 			       struct error *err);
-
-/* load.c */
-int duckdb_target_load_batch(struct duckdb_target_destination *d,
-			     const struct batch *b,
-			     const struct checkpoint *next,
-			     struct load_counts *counts, struct error *err);
-/* In the caller's transaction: the rows of these keys go. */
-int duckdb_target_remove_rows(struct duckdb_target_destination *d,
-			      const struct batch *keys, int64_t *removed,
-			      struct error *err);
-/* The temporary tables of the last batch. */
-int duckdb_target_load_drop_stages(struct duckdb_target_destination *d,
-				   struct error *err);
 
 #endif

@@ -47,7 +47,7 @@ static int load_append_new(struct load *l, struct error *err)
 		.rows = d->rows,
 		.n_rows = duckdb_target_match_list(l, true),
 		.batch_id = l->next->batch_id ? l->next->batch_id : "",
-		.seq = d->mark.seen.rows_total,
+		.seq = d->mark.seen.rows_total + d->mark.refreshed,
 		.loaded_at = clock_now_us(),
 	};
 	int rc;
@@ -213,24 +213,19 @@ static int load_rows(struct load *l, struct error *err)
 	return rc;
 }
 
-int duckdb_target_load_batch(struct duckdb_target_destination *d,
-			     const struct batch *b,
-			     const struct checkpoint *next,
-			     struct load_counts *counts, struct error *err)
+static int load_batch(struct sql_mark *m, const struct batch *b,
+		      const struct checkpoint *next, struct load_counts *counts,
+		      struct error *err)
 {
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
 	struct load l = { d, b, d->target->schema, next, counts, 0, 0, 0 };
-	int rc = 0;
 
-	memset(counts, 0, sizeof(*counts));
-	if (b->n_rows)
-		rc = load_rows(&l, err);
-	if (!rc)
-		rc = counts_check(counts, b->n_rows, d->target->table, err);
-	return rc;
+	return b->n_rows ? load_rows(&l, err) : 0;
 }
 
-int duckdb_target_load_drop_stages(struct duckdb_target_destination *d,
-				   struct error *err)
+static int load_drop_stages(struct duckdb_target_destination *d,
+			    struct error *err)
 {
 	return duck_exec(d->db,
 			 "DROP TABLE IF EXISTS temp.main." STAGE_KEYS "; "
@@ -238,3 +233,49 @@ int duckdb_target_load_drop_stages(struct duckdb_target_destination *d,
 			 "DROP TABLE IF EXISTS temp.main." STAGE_CHANGED,
 			 err);
 }
+
+/* Its one writer is the one who has the file open. */
+static int load_same(struct sql_mark *m, const char *table, struct error *err)
+{
+	(void)m;
+	(void)table;
+	(void)err;
+	return 0;
+}
+
+static int load_ready(struct sql_mark *m, const struct batch *b, bool keys,
+		      struct error *err)
+{
+	(void)m;
+	(void)b;
+	(void)keys;
+	(void)err;
+	return 0;
+}
+
+/* The temporary tables of the batch go with it. */
+static int load_done(struct sql_mark *m, const struct batch *b, int rc,
+		     struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
+
+	if (!rc && b->n_rows)
+		rc = load_drop_stages(d, err);
+	return rc ? rc : failpoint("stage_dropped", err);
+}
+
+const struct sql_load_engine duckdb_target_load_engine = {
+	.ready = load_ready,
+	.begin = duckdb_target_mark_begin,
+	.look = duckdb_target_mark_look,
+	.same = load_same,
+	.rows = load_batch,
+	.remove = duckdb_target_remove_rows,
+	.swap = duckdb_target_refresh_swap,
+	.commit = duckdb_target_commit,
+	.done = load_done,
+	.miscount = ERROR_BUG,
+	.culprit = "",
+	.instant = "TIMESTAMPTZ",
+};

@@ -27,10 +27,14 @@ static const struct mark_statement put_mark = {
 	NULL,
 };
 
-static const struct mark_statement writer_mark = {
-	"SELECT batch_id, fence::VARCHAR FROM " SQL_MARKS " WHERE "
-	"pipeline = $1",
-	{ MARK_PIPELINE },
+/* Pipelines that append to one table share its numbers, which rows_total is
+ * the highest of. */
+static const struct mark_statement read_mark = {
+	"SELECT watermark, coalesce(batch_id, ''), fence::VARCHAR, CASE WHEN "
+	"$2::BOOLEAN THEN (SELECT max(rows_total) FROM " SQL_MARKS " t "
+	"WHERE lower(t.target) = lower(w.target)) ELSE rows_total "
+	"END::VARCHAR FROM " SQL_MARKS " w WHERE pipeline = $1",
+	{ MARK_PIPELINE, MARK_SHARED },
 	NULL,
 };
 
@@ -81,11 +85,31 @@ static int marks_change(struct sql_mark *m, const char *sql,
 	return duck_change(d->db, sql, values->texts, values->n, touched, err);
 }
 
+static int marks_begin(struct sql_mark *m, struct error *err)
+{
+	return duck_exec(((struct duckdb_target_destination *)m)->db, "BEGIN",
+			 err);
+}
+
+static int marks_commit(struct sql_mark *m, struct error *err)
+{
+	return duck_exec(((struct duckdb_target_destination *)m)->db, "COMMIT",
+			 err);
+}
+
+static void marks_rollback(struct sql_mark *m)
+{
+	duck_exec(((struct duckdb_target_destination *)m)->db, "ROLLBACK",
+		  NULL);
+}
+
 static struct mark_place mark_place(const struct duckdb_target_destination *d,
 				    const struct duckdb_target_place *p)
 {
 	return (struct mark_place){
 		.marks = p->quoted_mark,
+		.rows = p->quoted_data,
+		.building = p->quoted_stage,
 		.schema = p->schema,
 		.table = p->name,
 		.shared = strcmp(p->name, p->data) != 0,
@@ -102,34 +126,26 @@ static struct mark_place marks_place(const struct sql_mark *m)
 }
 
 /* Says what the row is like by now, as far as it can be read. */
-static int mark_lost(struct sql_mark *m, const struct target *target,
-		     const char *seen_id, struct error *err)
+static int marks_lost(struct sql_mark *m, const struct target *target,
+		      struct error *err)
 {
-	const struct mark_facts facts = sql_mark_of(target->pipeline);
-	struct sql_rows rows = { .n_columns = 0 };
 	struct checkpoint now = { .found = false };
-	int rc = sql_mark_query(m, &writer_mark, NULL, &facts, &rows, NULL);
+	int rc = sql_mark_read(m, &read_mark, NULL, target->pipeline, &now,
+			       NULL);
 
-	now.found = !rc && sql_rows_count(&rows);
-	if (now.found) {
-		now.batch_id = xstrdup(sql_rows_cell(&rows, 0, 0));
-		now.fence = sql_rows_number(&rows, 0, 1);
-	}
-	sql_rows_release(&rows);
-	rc = sql_mark_overtaken(m, target, seen_id, rc ? NULL : &now, err);
+	rc = sql_mark_overtaken(m, target, m->seen.batch_id, rc ? NULL : &now,
+				err);
 	checkpoint_release(&now);
 	return rc;
 }
 
-static int marks_lost(struct sql_mark *m, const struct target *target,
-		      struct error *err)
-{
-	return mark_lost(m, target, m->seen.batch_id, err);
-}
-
 static const struct sql_mark_engine duckdb_target_marks = {
+	.load = &duckdb_target_load_engine,
 	.query = marks_query,
 	.change = marks_change,
+	.begin = marks_begin,
+	.commit = marks_commit,
+	.rollback = marks_rollback,
 	.place = marks_place,
 	.lost = marks_lost,
 	.meet = { "SELECT pipeline, watermark FROM " SQL_MARKS " WHERE "
@@ -170,6 +186,14 @@ static const struct sql_mark_engine duckdb_target_marks = {
 		    "$2::BIGINT",
 		    { MARK_PIPELINE, MARK_FENCE },
 		    NULL },
+	.emptied = { "UPDATE " SQL_MARKS " SET target_rows = 0 "
+		     "WHERE pipeline = $1 AND "
+		     "NOT EXISTS (SELECT 1 FROM " SQL_ROWS ")",
+		     { MARK_PIPELINE },
+		     NULL },
+	.built = { "SELECT count(*)::VARCHAR FROM " SQL_BUILDING,
+		   { MARK_NONE },
+		   "1t" },
 };
 
 int duckdb_target_mark_create_table(struct duckdb_target_destination *d,
@@ -206,35 +230,65 @@ int duckdb_target_mark_put(struct duckdb_target_destination *d,
 	return sql_mark_change(&d->mark, &put_mark, &at, &facts, NULL, err);
 }
 
-int duckdb_target_mark_stand(struct duckdb_target_destination *d,
-			     struct error *err)
+/* In a refresh a write, so that two transactions cannot both find the row their
+ * own; a load writes the mark. */
+int duckdb_target_mark_begin(struct sql_mark *m, bool rows, struct error *err)
 {
-	const struct mark_facts facts = sql_mark_of(d->target->pipeline);
-	struct sql_rows rows = { .n_columns = 0 };
-	int rc = sql_mark_query(&d->mark, &duckdb_target_marks.look, NULL,
-				&facts, &rows, err);
+	const struct target *target = sql_mark_target(m);
+	struct mark_facts facts = sql_mark_of(target->pipeline);
+	int64_t touched = 1;
+	int rc = marks_begin(m, err);
 
-	free(d->mark.stands);
-	d->mark.stands = NULL;
-	if (!rc && sql_rows_count(&rows))
-		d->mark.stands = xstrdup(sql_rows_cell(&rows, 0, 0));
-	sql_rows_release(&rows);
-	return rc ? rc : sql_mark_meet(&d->mark, d->target, err);
+	(void)rows;
+	facts.texts[MARK_SEEN_ID] = m->seen.batch_id;
+	if (!rc && target->refresh)
+		rc = sql_mark_change(m, &hold_mark, NULL, &facts, &touched,
+				     err);
+	return rc || touched == 1 ? rc : marks_lost(m, target, err);
 }
 
-/* A write, so that two transactions cannot both find the row their own. */
-int duckdb_target_mark_hold(struct duckdb_target_destination *d,
+int duckdb_target_mark_look(struct sql_mark *m, bool rows,
+			    struct checkpoint *now, char **table,
 			    struct error *err)
 {
-	struct mark_facts facts = sql_mark_of(d->target->pipeline);
-	int64_t rows = 0;
-	int rc;
+	(void)rows;
+	(void)table;
+	return sql_mark_read(m, &read_mark, NULL, sql_mark_target(m)->pipeline,
+			     now, err);
+}
 
-	facts.texts[MARK_SEEN_ID] = d->refresh_id;
-	rc = sql_mark_change(&d->mark, &hold_mark, NULL, &facts, &rows, err);
-	return rc || rows == 1
-		       ? rc
-		       : mark_lost(&d->mark, d->target, d->refresh_id, err);
+/* A commit that failed may have been written all the same: what the row says
+ * now decides. */
+static bool mark_committed(struct duckdb_target_destination *d,
+			   const struct checkpoint *next)
+{
+	struct existing existing;
+	bool same = false;
+
+	if (!duckdb_target_existing_look(&existing, d, &d->place,
+					 d->target->pipeline, NULL))
+		same = next->batch_id && *next->batch_id &&
+		       sql_mark_is_there(&d->mark, next, &existing.mark);
+	existing_release(&existing);
+	return same;
+}
+
+int duckdb_target_commit(struct sql_mark *m, const struct checkpoint *next,
+			 struct error *err)
+{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
+	struct error refused = ERROR_INIT;
+	int rc = writer_check(&d->target->writer, err);
+
+	if (!rc)
+		rc = failpoint("commit_sent", err);
+	if (rc || !duck_exec(d->db, "COMMIT", &refused))
+		return rc;
+	duck_exec(d->db, "ROLLBACK", NULL);
+	if (next && mark_committed(d, next))
+		return 0;
+	return error_set(err, refused.code, "%s", refused.message);
 }
 
 /* The stage that a killed refresh left, once prepare has run. Its process is
@@ -245,22 +299,19 @@ static int mark_drop_leftovers(struct duckdb_target_destination *d,
 			       struct error *err)
 {
 	const struct mark_facts facts = sql_mark_of(d->target->pipeline);
-	int rc = failpoint("in_recovery", err);
+	int rc;
 
-	if (rc || !e->has_stage || d->target->refresh)
-		return rc;
+	if (!e->has_stage || d->target->refresh)
+		return 0;
 	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
 	rc = sql_mark_change(&d->mark, &release_mark, NULL, &facts, NULL, err);
 	if (!rc)
 		rc = duck_execf(d->db, err, "DROP TABLE %s", p->quoted_stage);
-	if (!rc)
-		rc = duck_exec(d->db, "COMMIT", err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
+	rc = sql_mark_end(&d->mark, rc, err);
+	if (rc)
 		return rc;
-	}
 	existing_release(e);
 	return duckdb_target_existing_look(e, d, p, d->target->pipeline, err);
 }
@@ -309,11 +360,13 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 			     &out->others, err);
 }
 
-static int recover_own(struct duckdb_target_destination *d,
-		       struct checkpoint *out, struct error *err)
+static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
+		       struct error *err)
 {
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)k;
 	struct mark_found f = { .own = NULL };
-	int rc = mark_find(&d->mark.keeper, d->target, MARK_LOOK_ALL, &f, err);
+	int rc = mark_find(k, d->target, MARK_LOOK_ALL, &f, err);
 	struct found *own = f.own;
 
 	if (!rc)
@@ -325,16 +378,6 @@ static int recover_own(struct duckdb_target_destination *d,
 		checkpoint_copy(out, &own->existing.mark);
 	mark_lose(&f);
 	return rc;
-}
-
-int duckdb_target_recover(struct destination *base, const struct target *target,
-			  struct checkpoint *out, struct error *err)
-{
-	struct duckdb_target_destination *d =
-		(struct duckdb_target_destination *)base;
-
-	return d->target ? recover_own(d, out, err)
-			 : mark_keeper_recover(base, target, out, err);
 }
 
 /* An empty batch_id makes every writer that is under way find that it was
@@ -358,11 +401,7 @@ static int mark_set(struct mark_keeper *k, const struct mark_found *f,
 	if (!rc)
 		rc = duckdb_target_mark_put(d, &own->place, pipeline, &put,
 					    err);
-	if (!rc)
-		rc = duck_exec(d->db, "COMMIT", err);
-	if (rc)
-		duck_exec(d->db, "ROLLBACK", NULL);
-	return rc;
+	return sql_mark_end(&d->mark, rc, err);
 }
 
 static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
@@ -381,19 +420,23 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 	if (rc > 0)
 		rc = duckdb_target_mark_put(d, &own->place, pipeline, &made,
 					    err);
-	if (!rc)
-		rc = duck_exec(d->db, "COMMIT", err);
-	if (rc)
-		duck_exec(d->db, "ROLLBACK", NULL);
+	rc = sql_mark_end(&d->mark, rc, err);
 	existing_release(&made);
 	return rc;
 }
 
+static const struct target *mark_prepared(const struct mark_keeper *k)
+{
+	return ((const struct duckdb_target_destination *)k)->target;
+}
+
 static const struct mark_engine duckdb_target_keeper = {
+	.prepared = mark_prepared,
 	.missing = { "does not exist in", "" },
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
+	.resume = mark_resume,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

@@ -246,35 +246,18 @@ static void match_mark(const struct duckdb_target_destination *d,
 	clock_format_utc(clock_now_us(), now);
 	strbuf_addf(sql, "UPDATE %s AS t SET ", d->into);
 	sql_quote_name(sql, d->target->soft_delete, '"');
-	if (d->soft_delete == SOFT_DELETE_FLAG)
+	if (d->mark.soft_delete == SOFT_DELETE_FLAG)
 		strbuf_addstr(sql, " = true");
 	else
 		strbuf_addf(sql, " = CAST('%s' AS %s)", now, d->soft_type);
 	strbuf_addstr(sql, " FROM " STAGE_KEYS " s");
 }
 
-/* A target that we have emptied ourselves is not taken for one that somebody
- * else has. */
-static int match_remember(const struct duckdb_target_destination *d,
-			  int64_t removed, struct error *err)
+int duckdb_target_remove_rows(struct sql_mark *m, const struct batch *keys,
+			      int64_t *removed, struct error *err)
 {
-	char *sql;
-	int rc;
-
-	if (!removed || d->soft_delete != SOFT_DELETE_NONE)
-		return 0;
-	sql = xstrfmt("UPDATE %s SET target_rows = 0 WHERE pipeline = $1 AND "
-		      "NOT EXISTS (SELECT 1 FROM %s)",
-		      d->place.quoted_mark, d->into);
-	rc = duck_change(d->db, sql, &d->target->pipeline, 1, NULL, err);
-	free(sql);
-	return rc;
-}
-
-int duckdb_target_remove_rows(struct duckdb_target_destination *d,
-			      const struct batch *keys, int64_t *removed,
-			      struct error *err)
-{
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
 	struct load_counts none;
 	const struct load l = {
 		.d = d, .b = keys, .s = d->target->schema, .counts = &none
@@ -284,23 +267,22 @@ int duckdb_target_remove_rows(struct duckdb_target_destination *d,
 
 	if (rc)
 		return rc;
-	if (d->soft_delete == SOFT_DELETE_NONE)
+	if (d->mark.soft_delete == SOFT_DELETE_NONE)
 		strbuf_addf(&sql, "DELETE FROM %s AS t USING " STAGE_KEYS " s",
 			    d->into);
 	else
 		match_mark(d, &sql);
 	strbuf_addstr(&sql, " WHERE ");
 	duckdb_target_sql_key_join(&sql, l.s);
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sql, " AND t.");
 		sql_quote_name(&sql, d->target->soft_delete, '"');
-		strbuf_addstr(&sql, soft_delete_is_not(d->soft_delete));
+		strbuf_addstr(&sql, soft_delete_is_not(d->mark.soft_delete));
 	}
 	rc = duckdb_target_load_exec(&l, &sql, removed, err);
 	if (rc) {
 		error_prefix(err, "table %s", d->target->table);
 		return rc;
 	}
-	rc = match_remember(d, *removed, err);
-	return rc ? rc : failpoint("after_delete", err);
+	return failpoint("after_delete", err);
 }

@@ -82,12 +82,14 @@ static int prepare_take_over(struct duckdb_target_destination *d,
 			     const struct target *target, struct preparation *p,
 			     struct error *err)
 {
-	free(d->refresh_id);
-	d->refresh_id = refresh_id_new();
-	d->built = 0;
-	existing_take_over(&p->existing, d->refresh_id);
-	return duckdb_target_mark_put(d, &p->place, target->pipeline,
-				      &p->existing, err);
+	char *id = refresh_id_new();
+	int rc;
+
+	existing_take_over(&p->existing, id);
+	rc = duckdb_target_mark_put(d, &p->place, target->pipeline,
+				    &p->existing, err);
+	free(id);
+	return rc;
 }
 
 /* The order of a raw table is that of its numbers: they go on where they were,
@@ -235,7 +237,7 @@ static void prepare_soft_delete(struct duckdb_target_destination *d,
 {
 	const char *type = existing_type(e, target->soft_delete);
 
-	d->soft_delete = soft_delete_of(target, type);
+	d->mark.soft_delete = soft_delete_of(target, type);
 	snprintf(d->soft_type, sizeof(d->soft_type), "%s", type ? type : "");
 }
 
@@ -243,6 +245,7 @@ static void prepare_keep(struct duckdb_target_destination *d,
 			 const struct target *target, struct preparation *p)
 {
 	d->target = target;
+	d->mark.refreshed = d->mark.built = 0;
 	prepare_not_null(d, target->schema, &p->existing);
 	prepare_soft_delete(d, target, &p->existing);
 	prepare_compare(p->types, target->schema, &p->existing);

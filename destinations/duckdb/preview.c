@@ -136,30 +136,6 @@ int duckdb_target_preview_make(struct duckdb_target_destination *d,
 	return rc;
 }
 
-int duckdb_target_destination_preview(struct destination *base,
-				      const struct batch *batch,
-				      const struct checkpoint *next,
-				      struct load_counts *out,
-				      struct error *err)
-{
-	struct duckdb_target_destination *d =
-		(struct duckdb_target_destination *)base;
-	int rc = duck_exec(d->db, "BEGIN", err);
-
-	if (rc)
-		return rc;
-	rc = duckdb_target_load_batch(d, batch, next, out, err);
-	if (!rc)
-		rc = duck_exec(d->db, "COMMIT", err);
-	if (rc) {
-		duck_exec(d->db, "ROLLBACK", NULL);
-		return rc;
-	}
-	d->mark.seen.rows_total +=
-		(int64_t)batch->n_rows; /* numbers of raw rows */
-	return batch->n_rows ? duckdb_target_load_drop_stages(d, err) : 0;
-}
-
 static void preview_merge_sql(struct strbuf *sql,
 			      const struct duckdb_target_destination *d)
 {

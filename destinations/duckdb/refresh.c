@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -19,21 +18,6 @@ int duckdb_target_count_rows(struct duckdb_target_destination *d,
 		*out = duck_i64(r, 0);
 	duck_result_free(r);
 	free(sql);
-	return rc;
-}
-
-/* What is to replace the table has every row that was put into it. */
-static int refresh_check(struct duckdb_target_destination *d, struct error *err)
-{
-	int64_t rows = -1;
-	int rc = duckdb_target_count_rows(d, d->place.quoted_stage, &rows, err);
-
-	if (!rc && rows != d->built)
-		rc = error_set(err, ERROR_BUG,
-			       "table %s: the new one has %" PRId64
-			       " rows, but %" PRId64
-			       " were put into it; the old one stays",
-			       d->target->table, rows, d->built);
 	return rc;
 }
 
@@ -66,24 +50,22 @@ static int refresh_put(struct duckdb_target_destination *d,
 	const struct existing made = {
 		.mark = *next,
 		.created = true,
-		.delivered = d->built,
+		.delivered = d->mark.built,
 	};
 
 	return duckdb_target_mark_put(d, &d->place, d->target->pipeline, &made,
 				      err);
 }
 
-int duckdb_target_refresh_swap(struct duckdb_target_destination *d,
+int duckdb_target_refresh_swap(struct sql_mark *m,
 			       const struct checkpoint *next, struct error *err)
 {
+	struct duckdb_target_destination *d =
+		(struct duckdb_target_destination *)m;
 	struct existing e;
 	int rc = duckdb_target_existing_look(&e, d, &d->place,
 					     d->target->pipeline, err);
 
-	if (!rc)
-		rc = duckdb_target_mark_hold(d, err);
-	if (!rc)
-		rc = refresh_check(d, err);
 	if (!rc)
 		rc = refresh_rename(d, &e, err);
 	if (!rc)
@@ -93,5 +75,9 @@ int duckdb_target_refresh_swap(struct duckdb_target_destination *d,
 	if (!rc)
 		rc = failpoint("after_watermark", err);
 	existing_release(&e);
-	return rc;
+	if (!rc)
+		rc = duckdb_target_commit(m, next, err);
+	if (!rc)
+		rc = failpoint("commit_acked", err);
+	return rc ? rc : 1;
 }

@@ -173,10 +173,10 @@ static void sql_changed(struct strbuf *sql,
 {
 	strbuf_addch(sql, '(');
 	duckdb_target_sql_different(sql, d, d->target->mode == LOAD_UPDATE);
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(sql, " OR t.");
 		sql_quote_name(sql, d->target->soft_delete, '"');
-		strbuf_addstr(sql, soft_delete_is(d->soft_delete));
+		strbuf_addstr(sql, soft_delete_is(d->mark.soft_delete));
 	}
 	strbuf_addch(sql, ')');
 }
@@ -191,7 +191,7 @@ void duckdb_target_sql_update(struct strbuf *sql,
 	const char *between = " SET ";
 
 	if (!target_writes_some(d->target) &&
-	    d->soft_delete == SOFT_DELETE_NONE)
+	    d->mark.soft_delete == SOFT_DELETE_NONE)
 		return;
 	strbuf_addf(sql, "UPDATE %s AS t", d->into);
 	for (size_t i = 0; i < s->n_columns; i++) {
@@ -203,10 +203,10 @@ void duckdb_target_sql_update(struct strbuf *sql,
 		duckdb_target_sql_name(sql, s, i, "s");
 		between = ", ";
 	}
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(sql, between);
 		sql_quote_name(sql, d->target->soft_delete, '"');
-		strbuf_addstr(sql, soft_delete_clears(d->soft_delete));
+		strbuf_addstr(sql, soft_delete_clears(d->mark.soft_delete));
 	}
 	strbuf_addstr(sql, " FROM " STAGE_ROWS
 			   " s WHERE t.rowid = s." STAGE_MATCHED " AND ");

@@ -1,7 +1,6 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
-#include "core/base/failpoint.h"
 #include "destinations/common/sql_commit.h"
 #include "destinations/mysql/internal.h"
 
@@ -93,16 +92,15 @@ static const struct sql_commit_engine commit_engine = {
 	.settle = commit_settle,
 };
 
-/* The batches of a refresh write no mark. In a new session the stage is made
- * anew with the next batch. */
-int mysql_target_mark_commit(struct mysql_target *d,
-			     const struct checkpoint *next, struct error *err)
+/* In a new session the stage is made anew with the next batch. */
+int mysql_target_mark_commit(struct sql_mark *m, const struct checkpoint *next,
+			     struct error *err)
 {
-	int rc = sql_commit(&d->mark, &commit_engine, d->target,
-			    d->target->refresh ? NULL : next, err);
+	struct mysql_target *d = (struct mysql_target *)m;
+	int rc = sql_commit(m, &commit_engine, d->target, next, err);
 
 	if (rc < 0)
 		return rc;
 	mysql_target_session_end(d);
-	return failpoint("commit_acked", err);
+	return 0;
 }

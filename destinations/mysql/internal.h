@@ -26,7 +26,7 @@
 #include "destinations/common/plan.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
-#include "destinations/common/sql_mark.h"
+#include "destinations/common/sql_load.h"
 #include "destinations/mysql/catalog.h"
 #include "destinations/mysql/format.h"
 
@@ -75,13 +75,9 @@ struct mysql_target {
 	bool previewed; /* the table is as the statements take it to be */
 	bool staged; /* the stage is there, */
 	bool dirty; /* and has rows */
-	enum soft_delete soft_delete;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
-	/* In a refresh, since prepare: */
-	size_t refreshed; /* rows loaded */
-	int64_t built; /* of them, rows put into its table */
 };
 
 /* place.c: CONFIG error for three parts or without a database, SCHEMA for a
@@ -147,7 +143,7 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 
 /* signature.c: is the table still what prepare has seen? In a transaction that
  * holds it against DDL; `triggers`: SQL's digest of them. */
-int mysql_target_signature_check(struct mysql_target *d, const char *triggers,
+int mysql_target_signature_check(struct sql_mark *m, const char *triggers,
 				 struct error *err);
 /* TRANSIENT: the next try prepares anew. */
 int mysql_target_signature_refuse(const struct target *target,
@@ -189,20 +185,18 @@ int mysql_target_mark_check_fence(struct mysql_target *d,
 				  struct error *err);
 int mysql_target_mark_claim(struct mysql_target *d, const struct target *target,
 			    struct error *err);
-/* Begin the load's transaction: lock the row and compare it with what was seen.
- * With `rows` to come, hold the table against DDL: TRANSIENT if it was altered
- * since prepare. */
-int mysql_target_mark_begin(struct mysql_target *d, bool rows,
-			    struct error *err);
-int mysql_target_recover(struct destination *base, const struct target *target,
-			 struct checkpoint *out, struct error *err);
+/* As in struct sql_load_engine. */
+int mysql_target_mark_begin(struct sql_mark *m, bool rows, struct error *err);
+int mysql_target_mark_look(struct sql_mark *m, bool rows,
+			   struct checkpoint *now, char **triggers,
+			   struct error *err);
 /* identity.c */
 int mysql_target_identity(struct destination *base, const struct target *target,
 			  json_t **out, struct error *err);
 
 /* commit.c: COMMIT; if its answer is lost, find out. */
-int mysql_target_mark_commit(struct mysql_target *d,
-			     const struct checkpoint *next, struct error *err);
+int mysql_target_mark_commit(struct sql_mark *m, const struct checkpoint *next,
+			     struct error *err);
 
 /* stage.c: the session's temporary table, of the columns of d->table; the
  * batch's rows, in key order, into it or straight into the table. */
@@ -262,9 +256,8 @@ bool mysql_target_statement_may_change(const struct mysql_target *d);
 char *mysql_target_statement_remove(const struct mysql_target *d);
 
 /* remove.c */
-int mysql_target_remove(struct destination *base, const struct batch *keys,
-			const struct checkpoint *next, int64_t *removed,
-			struct error *err);
+int mysql_target_remove_rows(struct sql_mark *m, const struct batch *keys,
+			     int64_t *removed, struct error *err);
 /* How a batch is merged. */
 enum mysql_target_way {
 	WAY_APPEND,
@@ -274,10 +267,8 @@ enum mysql_target_way {
 	WAY_ONCE
 };
 enum mysql_target_way mysql_target_load_way(const struct mysql_target *d);
-/* In the transaction at hand: rows of d->order. */
-int mysql_target_load_rows(struct mysql_target *d, const struct batch *b,
-			   const struct checkpoint *next,
-			   struct load_counts *out, struct error *err);
+/* load.c: the steps of a transaction. */
+extern const struct sql_load_engine mysql_target_load_engine;
 
 /* preview.c: a dry run. The rows that a batch is about are brought into a
  * temporary copy of the table, and it is loaded into that. In place of what
@@ -288,15 +279,8 @@ int mysql_target_preview_make(struct mysql_target *d,
 /* The rows that mysql_target_statement_insert (or append) brings. */
 int mysql_target_preview_insert(struct mysql_target *d, int64_t *count,
 				struct error *err);
-int mysql_target_preview(struct destination *base, const struct batch *batch,
-			 const struct checkpoint *next, struct load_counts *out,
-			 struct error *err);
 int mysql_target_explain_load(struct destination *base, struct explanation *out,
 			      struct error *err);
-
-int mysql_target_load(struct destination *base, const struct batch *batch,
-		      const struct checkpoint *next, struct load_counts *out,
-		      struct error *err);
 
 /* refresh.c. In prepare, once the table is made: from now on the pipeline's
  * row has a batch_id of this refresh, and any other writer finds itself
@@ -309,8 +293,6 @@ int mysql_target_refresh_take_over(struct mysql_target *d,
 int mysql_target_refresh_settle(struct mysql_target *d,
 				const struct place *place, const char *pipeline,
 				struct error *err);
-/* BUG unless the table has every row that was put into it. */
-int mysql_target_refresh_check(struct mysql_target *d, struct error *err);
 /* The next mark is written down beside the old one, in a transaction of its
  * own, before the tables are swapped; and takes its place behind that. */
 int mysql_target_refresh_announce(struct mysql_target *d,
@@ -385,6 +367,8 @@ void mysql_target_swap_inspect(struct mysql_target *d,
 			       const struct catalog_table *table,
 			       const struct target *target,
 			       struct problems *out);
+int mysql_target_swap_tables(struct sql_mark *m, const struct checkpoint *next,
+			     struct error *err);
 int mysql_target_finish(struct destination *base, const struct checkpoint *next,
 			struct error *err);
 

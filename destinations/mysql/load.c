@@ -4,26 +4,10 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
-#include "core/data/value.h"
+#include "destinations/common/refusals.h"
 #include "destinations/mysql/internal.h"
 
 #define ERRNO_REPEATED 1062
-
-static int load_refuse_null(struct mysql_target *d, const struct batch *b,
-			    size_t column, struct error *err)
-{
-	struct strbuf key = STRBUF_INIT;
-	size_t row = 0;
-
-	while (row + 1 < b->n_rows && !vector_is_null(&b->vectors[column], row))
-		row++;
-	value_print_key(&key, b, row);
-	error_set(err, ERROR_DATA,
-		  "table %s: column %s is NOT NULL there, and NULL in row %s",
-		  d->target->table, b->schema->columns[column].name, key.data);
-	strbuf_release(&key);
-	return -ERROR_DATA;
-}
 
 static int load_check_nulls(struct mysql_target *d, const struct batch *b,
 			    struct error *err)
@@ -33,7 +17,7 @@ static int load_check_nulls(struct mysql_target *d, const struct batch *b,
 			&d->table, b->schema->columns[i].name);
 
 		if (b->vectors[i].n_nulls && c->not_null)
-			return load_refuse_null(d, b, i, err);
+			return target_refuse_null(d->target, b, i, err);
 	}
 	return 0;
 }
@@ -219,7 +203,7 @@ static int load_update(struct mysql_target *d, struct load_counts *out,
 static int load_append(struct mysql_target *d, const char *batch_id,
 		       struct load_counts *out, struct error *err)
 {
-	int64_t base = d->mark.seen.rows_total + (int64_t)d->refreshed;
+	int64_t base = d->mark.seen.rows_total + d->mark.refreshed;
 
 	if (d->target->preview)
 		return mysql_target_preview_insert(d, &out->inserted, err);
@@ -283,10 +267,11 @@ static int load_merge(struct mysql_target *d, const struct checkpoint *next,
 	return failpoint("after_merge", err);
 }
 
-int mysql_target_load_rows(struct mysql_target *d, const struct batch *b,
-			   const struct checkpoint *next,
-			   struct load_counts *out, struct error *err)
+static int load_rows(struct sql_mark *m, const struct batch *b,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
 {
+	struct mysql_target *d = (struct mysql_target *)m;
 	int rc = 0;
 
 	if (!b->n_rows)
@@ -301,59 +286,40 @@ int mysql_target_load_rows(struct mysql_target *d, const struct batch *b,
 	if (rc < 0)
 		return rc;
 	out->unchanged += (int64_t)d->order.n_duplicates;
-	return counts_check(out, b->n_rows, d->target->table, err);
-}
-
-static void load_advance_refresh(struct mysql_target *d, size_t n_rows,
-				 const struct load_counts *counts)
-{
-	d->refreshed += n_rows;
-	d->built += counts->inserted;
-}
-
-/* A refresh leaves the mark to finish(): the table it belongs to is not this
- * one yet. */
-static int load_transaction(struct mysql_target *d, const struct batch *b,
-			    const struct checkpoint *next,
-			    struct load_counts *out, struct error *err)
-{
-	bool refresh = d->target->refresh;
-	struct checkpoint kept;
-	int rc = mysql_target_mark_begin(d, b->n_rows > 0, err);
-
-	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, refresh ? NULL : d->mark.stands);
-	if (!rc)
-		rc = mysql_target_load_rows(d, b, &kept, out, err);
-	if (!rc && !refresh)
-		rc = sql_mark_write(&d->mark, d->target, &kept,
-				    (int64_t)b->n_rows, err);
-	if (!rc)
-		rc = mysql_target_mark_commit(d, &kept, err);
-	if (rc)
-		mysql_target_session_rollback(d);
-	else if (!refresh)
-		sql_mark_advance(&d->mark, &kept, (int64_t)b->n_rows);
-	else
-		load_advance_refresh(d, b->n_rows, out);
-	checkpoint_release(&kept);
-	return rc;
+	return 0;
 }
 
 /* The stage is emptied before the transaction begins: TRUNCATE commits. */
-int mysql_target_load(struct destination *base, const struct batch *batch,
-		      const struct checkpoint *next, struct load_counts *out,
+static int load_ready(struct sql_mark *m, const struct batch *b, bool keys,
 		      struct error *err)
 {
-	struct mysql_target *d = (struct mysql_target *)base;
-	struct load_counts counts = { .inserted = 0 };
-	int rc = row_order_build(&d->order, batch, err);
+	struct mysql_target *d = (struct mysql_target *)m;
+	int rc = row_order_build(&d->order, b, err);
 
-	if (!rc && batch->n_rows)
-		rc = mysql_target_stage_empty(d, err);
-	if (!rc)
-		rc = load_transaction(d, batch, next, &counts, err);
-	if (!rc)
-		*out = counts;
+	return rc || !(keys || b->n_rows) ? rc
+					  : mysql_target_stage_empty(d, err);
+}
+
+static int load_done(struct sql_mark *m, const struct batch *b, int rc,
+		     struct error *err)
+{
+	struct mysql_target *d = (struct mysql_target *)m;
+
+	(void)b;
 	return mysql_target_blame(d, d->target, rc, err);
 }
+
+const struct sql_load_engine mysql_target_load_engine = {
+	.ready = load_ready,
+	.begin = mysql_target_mark_begin,
+	.look = mysql_target_mark_look,
+	.same = mysql_target_signature_check,
+	.rows = load_rows,
+	.remove = mysql_target_remove_rows,
+	.swap = mysql_target_swap_tables,
+	.commit = mysql_target_mark_commit,
+	.done = load_done,
+	.miscount = ERROR_DATA,
+	.culprit = "",
+	.instant = "datetime(6)",
+};

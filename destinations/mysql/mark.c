@@ -102,25 +102,39 @@ static int marks_change(struct sql_mark *m, const char *sql,
 				       values->texts, touched, err);
 }
 
-static struct mark_place mark_place(const struct place *p)
-{
-	return (struct mark_place){
-		.marks = p->watermark,
-		.schema = p->database,
-		.table = p->table,
-		.shared = strcmp(p->table, p->base) != 0,
-	};
-}
-
 static struct mark_place marks_place(const struct sql_mark *m)
 {
-	return mark_place(&((const struct mysql_target *)m)->place);
+	return mark_place_of(&((const struct mysql_target *)m)->place);
+}
+
+static int marks_begin(struct sql_mark *m, struct error *err)
+{
+	return mysql_target_session_begin((struct mysql_target *)m, err);
+}
+
+static int marks_commit(struct sql_mark *m, struct error *err)
+{
+	struct mysql_target *d = (struct mysql_target *)m;
+	int rc = mysql_client_exec(d->db, "COMMIT", err);
+
+	if (!rc)
+		mysql_target_session_end(d);
+	return rc;
+}
+
+static void marks_rollback(struct sql_mark *m)
+{
+	mysql_target_session_rollback((struct mysql_target *)m);
 }
 
 /* A table that is updated may be read where that is done before, alone. */
 static const struct sql_mark_engine mysql_target_marks = {
+	.load = &mysql_target_load_engine,
 	.query = marks_query,
 	.change = marks_change,
+	.begin = marks_begin,
+	.commit = marks_commit,
+	.rollback = marks_rollback,
 	.place = marks_place,
 	.lost = sql_mark_changed_hands,
 	.meet = { "SELECT pipeline FROM " SQL_MARKS
@@ -159,6 +173,12 @@ static const struct sql_mark_engine mysql_target_marks = {
 		    "fence <= ?",
 		    { MARK_PIPELINE, MARK_FENCE },
 		    NULL },
+	.emptied = { "UPDATE " SQL_MARKS " SET target_rows = 0\n"
+		     "WHERE pipeline = ? AND\n"
+		     "  NOT EXISTS (SELECT 1 FROM " SQL_ROWS " t)",
+		     { MARK_PIPELINE },
+		     NULL },
+	.built = { "SELECT count(*) FROM " SQL_BUILDING, { MARK_NONE }, "1t" },
 };
 
 int mysql_target_mark_read(struct mysql_target *d, const char *pipeline,
@@ -229,77 +249,45 @@ static int mark_lock_row(struct mysql_target *d, bool rows, struct error *err)
 	return rc;
 }
 
-/* In the load's transaction, which holds the table against DDL: nothing has
- * been added to it. `table`, a plain name; "" is no table. */
-static int mark_read_held(struct mysql_target *d, const char *table,
-			  struct checkpoint *out, char **triggers,
-			  struct error *err)
+/* The table is held against DDL: nothing has been added to it. "" is none. */
+int mysql_target_mark_look(struct sql_mark *m, bool rows,
+			   struct checkpoint *now, char **triggers,
+			   struct error *err)
 {
-	struct mark_facts facts = sql_mark_of(d->target->pipeline);
-	struct sql_rows rows = { .n_columns = 0 };
-	int rc;
+	struct mysql_target *d = (struct mysql_target *)m;
+	const char *table = d->target->refresh ? d->place.build : d->place.base;
+	char *fault = NULL;
+	int rc = sql_mark_read_held(m, &read_held, rows ? table : "", now,
+				    triggers, &fault, err);
 
-	facts.texts[MARK_LOADED] = table;
-	rc = sql_mark_query(&d->mark, &read_held, NULL, &facts, &rows, err);
-	if (!rc && sql_rows_count(&rows)) {
-		sql_mark_take(&rows, 0, out);
-		*triggers = xstrdup(sql_rows_cell(&rows, 0, 4));
-		rc = mysql_target_owned_refuse(sql_rows_cell(&rows, 0, 5),
-					       &d->place, err);
-	}
-	sql_rows_release(&rows);
+	if (!rc)
+		rc = mysql_target_owned_refuse(fault, &d->place, err);
+	free(fault);
 	return rc;
 }
 
-int mysql_target_mark_begin(struct mysql_target *d, bool rows,
-			    struct error *err)
+int mysql_target_mark_begin(struct sql_mark *m, bool rows, struct error *err)
 {
-	const char *table = d->target->refresh ? d->place.build : d->place.base;
-	struct checkpoint now;
-	char *triggers = NULL;
+	struct mysql_target *d = (struct mysql_target *)m;
 	int rc = mysql_target_lock_take(d, LOCK_LOAD, d->target->pipeline,
 					LOAD_WAIT, err);
 
-	checkpoint_init(&now);
 	if (!rc)
 		rc = mysql_target_session_begin(d, err);
-	if (!rc)
-		rc = mark_lock_row(d, rows, err);
-	if (!rc)
-		rc = mark_read_held(d, rows ? table : "", &now, &triggers, err);
-	if (!rc)
-		rc = sql_mark_hold(&d->mark, d->target, &now, err);
-	if (!rc && rows)
-		rc = mysql_target_signature_check(d, triggers, err);
-	checkpoint_release(&now);
-	free(triggers);
-	return rc;
+	return rc ? rc : mark_lock_row(d, rows, err);
 }
 
 /* The server may still be busy with what a killed predecessor has sent. */
-static int mark_read_settled(struct mysql_target *d, struct checkpoint *out,
-			     struct error *err)
+static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
+		       struct error *err)
 {
+	struct mysql_target *d = (struct mysql_target *)k;
 	const char *pipeline = d->target->pipeline;
 	int rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT, err);
 
 	if (!rc)
 		rc = mysql_target_mark_read(d, pipeline, out, err);
 	mysql_target_lock_release(d, LOCK_LOAD);
-	return rc;
-}
-
-int mysql_target_recover(struct destination *base, const struct target *target,
-			 struct checkpoint *out, struct error *err)
-{
-	struct mysql_target *d = (struct mysql_target *)base;
-	int rc;
-
-	if (!d->target)
-		return mark_keeper_recover(base, target, out, err);
-	rc = failpoint("in_recovery", err);
-	if (!rc)
-		rc = mark_read_settled(d, out, err);
 	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
 }
 
@@ -341,7 +329,7 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 	out->own = place;
 	if (rc)
 		return rc;
-	out->at = mark_place(place);
+	out->at = mark_place_of(place);
 	out->where = "the destination";
 	return look == MARK_LOOK_NAMES ? 0 : mark_look_at(d, place, out, err);
 }
@@ -391,20 +379,21 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 	if (!rc)
 		rc = sql_mark_make_and_raise(&d->mark, &make_mark, &f->at,
 					     pipeline, mark, err);
-	if (!rc)
-		rc = mysql_client_exec(d->db, "COMMIT", err);
-	if (rc)
-		mysql_target_session_rollback(d);
-	else
-		mysql_target_session_end(d);
-	return rc;
+	return sql_mark_end(&d->mark, rc, err);
+}
+
+static const struct target *mark_prepared(const struct mark_keeper *k)
+{
+	return ((const struct mysql_target *)k)->target;
 }
 
 static const struct mark_engine mysql_target_keeper = {
+	.prepared = mark_prepared,
 	.missing = MARK_MISSING,
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
+	.resume = mark_resume,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

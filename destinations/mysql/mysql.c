@@ -53,25 +53,13 @@ static int mysql_open_target(struct destination **out,
 static int mysql_inspect(struct destination *base, const struct target *target,
 			 struct inspection *out, struct error *err)
 {
-	struct mysql_target *d = (struct mysql_target *)base;
+	struct mysql_client *db = ((struct mysql_target *)base)->db;
 	struct place place = { .database = NULL };
-	struct mysql_target_plan plan = { .base = { .engine = NULL } };
-	int rc;
+	int rc = mysql_target_place_set(&place, db, target, err);
 
-	rc = mysql_target_place_set(&place, d->db, target, err);
 	if (!rc)
-		rc = plan_make(&plan.base, &mysql_target_plan_engine,
-			       &d->mark.keeper.base, &place, target, err);
-	if (!rc)
-		rc = mysql_target_rights_inspect(
-			d, &place, target, &plan.base.inspection.problems, err);
-	if (!rc)
-		rc = mysql_target_watchers_mark(
-			d->db, &place, target, &plan.table,
-			&plan.base.inspection.problems, err);
-	if (!rc)
-		plan_hand_over(&plan.base, out);
-	plan_release(&plan.base);
+		rc = plan_inspect(&mysql_target_plan_engine, base, &place,
+				  target, out, err);
 	mysql_target_place_release(&place);
 	return rc;
 }
@@ -108,10 +96,10 @@ const struct destination_ops mysql_destination = {
 	.open = mysql_open_target,
 	.inspect = mysql_inspect,
 	.prepare = mysql_target_prepare,
-	.recover = mysql_target_recover,
-	.load = mysql_target_load,
-	.remove = mysql_target_remove,
-	.preview = mysql_target_preview,
+	.recover = mark_keeper_recover,
+	.load = sql_load,
+	.remove = sql_load_remove,
+	.preview = sql_load_preview,
 	.explain = mysql_target_explain_load,
 	.finish = mysql_target_finish,
 	.set_watermark = mark_keeper_set,

@@ -366,6 +366,19 @@ static int mysql_target_plan_has_rows(const struct plan *plan, bool *out,
 	return mysql_target_has_rows(d->db, plan->place->rows, out, err);
 }
 
+static int mysql_target_plan_warn(struct plan *base, struct error *err)
+{
+	struct mysql_target_plan *plan = (struct mysql_target_plan *)base;
+	struct mysql_target *d = (struct mysql_target *)base->destination;
+	struct problems *out = &base->inspection.problems;
+	int rc = mysql_target_rights_inspect(d, base->place, base->target, out,
+					     err);
+
+	return rc ? rc
+		  : mysql_target_watchers_mark(d->db, base->place, base->target,
+					       &plan->table, out, err);
+}
+
 static void mysql_target_plan_free(struct plan *base)
 {
 	struct mysql_target_plan *plan = (struct mysql_target_plan *)base;
@@ -389,5 +402,6 @@ const struct plan_engine mysql_target_plan_engine = {
 	.fit = mysql_target_plan_fit,
 	.ddl = mysql_target_plan_ddl,
 	.has_rows = mysql_target_plan_has_rows,
+	.warn = mysql_target_plan_warn,
 	.release = mysql_target_plan_free,
 };

@@ -250,8 +250,7 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 
 	mysql_target_lock_release(d, LOCK_REFRESH);
 	d->target = NULL;
-	d->refreshed = 0;
-	d->built = 0;
+	d->mark.refreshed = d->mark.built = 0;
 	rc = mysql_target_place_set(&d->place, d->db, target, err);
 	if (!rc)
 		prepare_end_predecessor(d, target);

@@ -130,31 +130,6 @@ int mysql_target_preview_insert(struct mysql_target *d, int64_t *count,
 				count, err);
 }
 
-int mysql_target_preview(struct destination *base, const struct batch *batch,
-			 const struct checkpoint *next, struct load_counts *out,
-			 struct error *err)
-{
-	struct mysql_target *d = (struct mysql_target *)base;
-	struct load_counts counts = { .inserted = 0 };
-	int rc = row_order_build(&d->order, batch, err);
-
-	if (!rc && batch->n_rows)
-		rc = mysql_target_stage_empty(d, err);
-	if (!rc)
-		rc = mysql_target_session_begin(d, err);
-	if (!rc)
-		rc = mysql_target_load_rows(d, batch, next, &counts, err);
-	if (!rc)
-		rc = mysql_client_exec(d->db, "COMMIT", err);
-	if (rc) {
-		mysql_target_session_rollback(d);
-	} else {
-		mysql_target_session_end(d);
-		*out = counts;
-	}
-	return mysql_target_blame(d, d->target, rc, err);
-}
-
 /* Takes `sql`. */
 static int explain_statement(struct mysql_target *d, const char *purpose,
 			     char *sql, const char *alias,

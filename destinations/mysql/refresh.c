@@ -224,29 +224,12 @@ int mysql_target_refresh_settle(struct mysql_target *d,
 	return rc;
 }
 
-int mysql_target_refresh_check(struct mysql_target *d, struct error *err)
-{
-	struct mysql_client_result *r = NULL;
-	char *sql = xstrfmt("SELECT COUNT(*) FROM %s", d->place.building);
-	int rc = mysql_client_query(d->db, &r, sql, "1t", 0, NULL, err);
-
-	if (!rc && strtoll(mysql_client_value(r, 0, 0), NULL, 10) != d->built)
-		rc = error_set(err, ERROR_DATA,
-			       "table %s: the new one has %s rows, but %" PRId64
-			       " were put into it; the old one stays",
-			       d->target->table, mysql_client_value(r, 0, 0),
-			       d->built);
-	mysql_client_result_free(r);
-	free(sql);
-	return rc;
-}
-
 int mysql_target_refresh_announce(struct mysql_target *d,
 				  const struct checkpoint *next,
 				  struct error *err)
 {
 	char *fence = xstrfmt("%" PRId64, next->fence);
-	char *rows = xstrfmt("%zu", d->refreshed);
+	char *rows = xstrfmt("%" PRId64, d->mark.refreshed);
 	const char *params[] = { next->watermark,
 				 next->batch_id ? next->batch_id : "",
 				 fence,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/refusals.h"
 #include "destinations/mysql/internal.h"
 
 #define ERRNO_NO_TABLE 1146
@@ -9,13 +10,11 @@
 int mysql_target_signature_refuse(const struct target *target,
 				  struct error *err)
 {
-	error_clear(err);
-	return error_set(err, ERROR_TRANSIENT,
-			 "pipeline %s: table %s was altered while the run "
-			 "loaded it: its columns, indexes or triggers are not "
-			 "those that the run has prepared. Nothing of this "
-			 "batch was written; the run looks at the table anew",
-			 target->pipeline, target->table);
+	return target_refuse_altered(
+		target,
+		"its columns, indexes or triggers are not those that the run "
+		"has prepared",
+		err);
 }
 
 bool mysql_target_signature_is_gone(const struct mysql_target *d,
@@ -107,9 +106,10 @@ static int signature_first(struct mysql_target *d, struct error *err)
 	return rc;
 }
 
-int mysql_target_signature_check(struct mysql_target *d, const char *triggers,
+int mysql_target_signature_check(struct sql_mark *m, const char *triggers,
 				 struct error *err)
 {
+	struct mysql_target *d = (struct mysql_target *)m;
 	char *now = NULL;
 	int rc = signature_read(d, triggers ? triggers : "", &now, err);
 

@@ -55,7 +55,7 @@ int mysql_target_stage_describe(struct mysql_target *d, struct error *err)
 		       ? mysql_target_catalog_find(&d->table,
 						   d->target->soft_delete)
 		       : NULL;
-	d->soft_delete =
+	d->mark.soft_delete =
 		soft_delete_of(d->target, soft ? soft->type.name : NULL);
 	d->forms = xreallocarray(d->forms, s->n_columns + 1, sizeof(*d->forms));
 	strbuf_addch(&load, '(');

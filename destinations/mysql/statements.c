@@ -107,11 +107,11 @@ static void statement_changed(struct strbuf *sb, const struct mysql_target *d,
 			       stored);
 	}
 	strbuf_addstr(sb, *before == 'N' ? "FALSE" : ")");
-	if (d->soft_delete == SOFT_DELETE_NONE)
+	if (d->mark.soft_delete == SOFT_DELETE_NONE)
 		return;
 	strbuf_addstr(sb, " OR ");
 	statement_column(sb, stored, d->target->soft_delete);
-	strbuf_addstr(sb, soft_delete_is(d->soft_delete));
+	strbuf_addstr(sb, soft_delete_is(d->mark.soft_delete));
 }
 
 /* In place, a row that has another mark by now was changed since it was read.
@@ -169,18 +169,19 @@ static void statement_set(struct strbuf *sb, const struct mysql_target *d,
 		strbuf_addstr(sb, " = ");
 		statement_column(sb, "s", name);
 	}
-	if (d->soft_delete == SOFT_DELETE_NONE)
+	if (d->mark.soft_delete == SOFT_DELETE_NONE)
 		return;
 	strbuf_addf(sb, "%s%s", before, stored);
 	sql_quote_name(sb, d->target->soft_delete, '`');
-	strbuf_addstr(sb, soft_delete_clears(d->soft_delete));
+	strbuf_addstr(sb, soft_delete_clears(d->mark.soft_delete));
 }
 
 bool mysql_target_statement_may_change(const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 
-	return s->n_columns > s->n_key || d->soft_delete != SOFT_DELETE_NONE;
+	return s->n_columns > s->n_key ||
+	       d->mark.soft_delete != SOFT_DELETE_NONE;
 }
 
 static void statement_from_new(struct strbuf *sb, const struct mysql_target *d)
@@ -433,11 +434,11 @@ char *mysql_target_statement_remove(const struct mysql_target *d)
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
 
-	bool time = d->soft_delete == SOFT_DELETE_TIME;
+	bool time = d->mark.soft_delete == SOFT_DELETE_TIME;
 
 	strbuf_addf(&sb, "%s %s s STRAIGHT_JOIN %s t ON ",
-		    d->soft_delete == SOFT_DELETE_NONE ? "DELETE t FROM"
-						       : "UPDATE",
+		    d->mark.soft_delete == SOFT_DELETE_NONE ? "DELETE t FROM"
+							    : "UPDATE",
 		    d->place.stage, d->rows);
 	statement_key(&sb, s, "t");
 	for (size_t i = 0; i < s->n_key; i++) {
@@ -449,13 +450,13 @@ char *mysql_target_statement_remove(const struct mysql_target *d)
 				       &d->table, s->columns[s->key[i]].name),
 			       "t");
 	}
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sb, "\nSET ");
 		statement_column(&sb, "t", d->target->soft_delete);
 		strbuf_addf(&sb, " = %s\nWHERE ",
 			    time ? "UTC_TIMESTAMP(6)" : "TRUE");
 		statement_column(&sb, "t", d->target->soft_delete);
-		strbuf_addstr(&sb, soft_delete_is_not(d->soft_delete));
+		strbuf_addstr(&sb, soft_delete_is_not(d->mark.soft_delete));
 	}
 	return strbuf_detach(&sb);
 }

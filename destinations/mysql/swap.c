@@ -96,9 +96,10 @@ static int swap_view(struct mysql_target *d, struct error *err)
 /* RENAME commits, and so does DROP. So the next mark is written down before it,
  * and takes its place behind it; whoever comes after a crash sees by the tables
  * which it was (mysql_target_refresh_settle). */
-static int swap_tables(struct mysql_target *d, const struct checkpoint *next,
-		       struct error *err)
+int mysql_target_swap_tables(struct sql_mark *m, const struct checkpoint *next,
+			     struct error *err)
 {
+	struct mysql_target *d = (struct mysql_target *)m;
 	bool exists = false;
 	int rc = swap_look(d, &exists, err);
 
@@ -124,7 +125,10 @@ static int swap_tables(struct mysql_target *d, const struct checkpoint *next,
 						   d->target->pipeline, err);
 	if (!rc)
 		rc = failpoint("commit_acked", err);
-	return rc;
+	if (rc)
+		return rc;
+	mysql_target_session_end(d);
+	return 1;
 }
 
 int mysql_target_finish(struct destination *base, const struct checkpoint *next,
@@ -134,19 +138,9 @@ int mysql_target_finish(struct destination *base, const struct checkpoint *next,
 	int rc = failpoint("before_merge", err);
 
 	if (!rc)
-		rc = mysql_target_mark_begin(d, true, err);
-	if (!rc)
-		rc = mysql_target_refresh_check(d, err);
-	if (!rc)
-		rc = swap_tables(d, next, err);
-	if (rc) {
-		mysql_target_session_rollback(d);
+		rc = sql_load_swap(&d->mark, next, err);
+	if (rc)
 		return mysql_target_blame(d, d->target, rc, err);
-	}
-	mysql_target_session_end(d);
-	sql_mark_advance(&d->mark, next, (int64_t)d->refreshed);
 	mysql_target_lock_release(d, LOCK_REFRESH);
-	d->refreshed = 0;
-	d->built = 0;
 	return failpoint("stage_dropped", err);
 }

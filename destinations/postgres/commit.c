@@ -1,4 +1,3 @@
-#include "core/base/failpoint.h"
 #include "destinations/common/sql_commit.h"
 #include "destinations/postgres/postgres.h"
 
@@ -71,12 +70,11 @@ static int commit_go_on(struct postgres_destination *d, struct error *err)
 	return rc || d->target->refresh ? rc : postgres_stage_create(d, err);
 }
 
-int postgres_mark_commit(struct postgres_destination *d,
-			 const struct checkpoint *next, struct error *err)
+int postgres_mark_commit(struct sql_mark *m, const struct checkpoint *next,
+			 struct error *err)
 {
-	int rc = sql_commit(&d->mark, &commit_engine, d->target, next, err);
+	struct postgres_destination *d = (struct postgres_destination *)m;
+	int rc = sql_commit(m, &commit_engine, d->target, next, err);
 
-	if (rc > 0)
-		rc = commit_go_on(d, err);
-	return rc ? rc : failpoint("commit_acked", err);
+	return rc > 0 ? commit_go_on(d, err) : rc;
 }

@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
+#include "destinations/common/refusals.h"
 #include "destinations/postgres/postgres.h"
 
 /* What is encoded before it is sent. */
@@ -14,23 +15,6 @@
 /* Looks at the same rows. */
 #define MERGE_RIVALS 3
 
-static int load_refuse_null(struct postgres_destination *d,
-			    const struct batch *b, size_t column,
-			    struct error *err)
-{
-	struct strbuf key = STRBUF_INIT;
-	size_t row = 0;
-
-	while (row + 1 < b->n_rows && !vector_is_null(&b->vectors[column], row))
-		row++;
-	value_print_key(&key, b, row);
-	error_set(err, ERROR_DATA,
-		  "table %s: column %s is NOT NULL there, and NULL in row %s",
-		  d->target->table, b->schema->columns[column].name, key.data);
-	strbuf_release(&key);
-	return -ERROR_DATA;
-}
-
 static int load_check_nulls(struct postgres_destination *d,
 			    const struct batch *b, struct error *err)
 {
@@ -39,7 +23,7 @@ static int load_check_nulls(struct postgres_destination *d,
 			&d->table, b->schema->columns[i].name);
 
 		if (b->vectors[i].n_nulls && c->not_null)
-			return load_refuse_null(d, b, i, err);
+			return target_refuse_null(d->target, b, i, err);
 	}
 	return 0;
 }
@@ -268,7 +252,7 @@ static int load_append(struct postgres_destination *d, const char *batch_id,
 		       struct load_counts *out, struct error *err)
 {
 	char *base = xstrfmt("%" PRId64,
-			     d->mark.seen.rows_total + (int64_t)d->refreshed);
+			     d->mark.seen.rows_total + d->mark.refreshed);
 	const char *params[] = { batch_id ? batch_id : "", base };
 	struct watch w;
 	int rc = postgres_watch_begin(d, 2, params, &w, err);
@@ -310,10 +294,11 @@ static int load_staged(struct postgres_destination *d, const struct batch *b,
 	return rc ? rc : failpoint("after_merge", err);
 }
 
-int postgres_load_rows(struct postgres_destination *d, const struct batch *b,
-		       const struct checkpoint *next, struct load_counts *out,
-		       struct error *err)
+static int load_rows(struct sql_mark *m, const struct batch *b,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
 {
+	struct postgres_destination *d = (struct postgres_destination *)m;
 	int rc = 0;
 
 	if (!b->n_rows)
@@ -325,67 +310,29 @@ int postgres_load_rows(struct postgres_destination *d, const struct batch *b,
 	if (rc < 0)
 		return rc;
 	out->unchanged += (int64_t)d->order.n_duplicates;
-	return counts_check(out, b->n_rows, d->target->table, err);
+	return postgres_signature_check_again(d, err);
 }
 
-static void load_advance_refresh(struct postgres_destination *d, size_t n_rows,
-				 const struct load_counts *counts)
+static int load_ready(struct sql_mark *m, const struct batch *b, bool keys,
+		      struct error *err)
 {
-	d->refreshed += n_rows;
-	d->built += counts->inserted;
-}
-
-/* A refresh leaves the mark to finish(): the table it belongs to is not this
- * one yet. */
-static int load_transaction(struct postgres_destination *d,
-			    const struct batch *b,
-			    const struct checkpoint *next,
-			    struct load_counts *out, struct error *err)
-{
-	bool refresh = d->target->refresh;
-	struct checkpoint kept;
-	int rc = postgres_mark_begin(d, b->n_rows > 0, err);
-
-	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, refresh ? NULL : d->mark.stands);
-	if (!rc)
-		rc = postgres_load_rows(d, b, &kept, out, err);
-	if (!rc && b->n_rows)
-		rc = postgres_signature_check_again(d, err);
-	if (!rc && !refresh)
-		rc = sql_mark_write(&d->mark, d->target, &kept,
-				    (int64_t)b->n_rows, err);
-	if (!rc)
-		rc = postgres_mark_commit(d, &kept, err);
-	if (rc)
-		postgres_session_rollback(d);
-	else if (!refresh)
-		sql_mark_advance(&d->mark, &kept, (int64_t)b->n_rows);
-	else
-		load_advance_refresh(d, b->n_rows, out);
-	checkpoint_release(&kept);
-	return rc;
-}
-
-int postgres_load_order(struct postgres_destination *d, const struct batch *b,
-			struct error *err)
-{
+	struct postgres_destination *d = (struct postgres_destination *)m;
 	int rc = row_order_build(&d->order, b, err);
 
-	return rc ? rc : load_check_nulls(d, b, err);
+	return rc || keys ? rc : load_check_nulls(d, b, err);
 }
 
-int postgres_load(struct destination *base, const struct batch *batch,
-		  const struct checkpoint *next, struct load_counts *out,
-		  struct error *err)
-{
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct load_counts counts = { .inserted = 0 };
-	int rc = postgres_load_order(d, batch, err);
-
-	if (!rc)
-		rc = load_transaction(d, batch, next, &counts, err);
-	if (!rc)
-		*out = counts;
-	return rc;
-}
+const struct sql_load_engine postgres_load_engine = {
+	.ready = load_ready,
+	.begin = postgres_mark_begin,
+	.look = postgres_mark_look,
+	.same = postgres_signature_same,
+	.rows = load_rows,
+	.remove = postgres_remove_rows,
+	.swap = postgres_swap_tables,
+	.commit = postgres_mark_commit,
+	.done = sql_load_done,
+	.miscount = ERROR_DATA,
+	.instant = "timestamptz",
+	.culprit = ": a trigger, or somebody, has been at it",
+};

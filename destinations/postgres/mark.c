@@ -116,29 +116,38 @@ static int marks_change(struct sql_mark *m, const char *sql,
 			     err);
 }
 
-static struct mark_place mark_place(const struct place *p)
-{
-	return (struct mark_place){
-		.marks = p->watermark,
-		.schema = p->schema,
-		.table = p->table,
-		.shared = strcmp(p->table, p->base) != 0,
-	};
-}
-
 static struct mark_place marks_place(const struct sql_mark *m)
 {
 	const struct postgres_destination *d =
 		(const struct postgres_destination *)m;
-	struct mark_place at = mark_place(&d->place);
+	struct mark_place at = mark_place_of(&d->place);
 
 	at.table_id = d->table.oid;
 	return at;
 }
 
+static int marks_begin(struct sql_mark *m, struct error *err)
+{
+	return pg_exec(((struct postgres_destination *)m)->pg, "BEGIN", err);
+}
+
+static int marks_commit(struct sql_mark *m, struct error *err)
+{
+	return pg_exec(((struct postgres_destination *)m)->pg, "COMMIT", err);
+}
+
+static void marks_rollback(struct sql_mark *m)
+{
+	postgres_session_rollback((struct postgres_destination *)m);
+}
+
 static const struct sql_mark_engine postgres_marks = {
+	.load = &postgres_load_engine,
 	.query = marks_query,
 	.change = marks_change,
+	.begin = marks_begin,
+	.commit = marks_commit,
+	.rollback = marks_rollback,
 	.place = marks_place,
 	.lost = sql_mark_changed_hands,
 	.meet = { "SELECT pipeline FROM " SQL_MARKS
@@ -179,6 +188,12 @@ static const struct sql_mark_engine postgres_marks = {
 		    "fence <= $2",
 		    { MARK_PIPELINE, MARK_FENCE },
 		    NULL },
+	.emptied = { "UPDATE ONLY " SQL_MARKS " SET target_rows = 0\n"
+		     "WHERE pipeline = $1 AND\n"
+		     "  NOT EXISTS (SELECT 1 FROM " SQL_ROWS ")",
+		     { MARK_PIPELINE },
+		     NULL },
+	.built = { "SELECT count(*) FROM " SQL_BUILDING, { MARK_NONE }, "1t" },
 };
 
 void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
@@ -211,51 +226,30 @@ int postgres_mark_claim(struct postgres_destination *d,
 
 /* The table is looked at behind its lock, by the statement that reads the mark:
  * from here to the COMMIT nobody alters it. */
-static int mark_read_held(struct postgres_destination *d,
-			  struct checkpoint *out, char **signature,
-			  struct error *err)
+int postgres_mark_look(struct sql_mark *m, bool rows, struct checkpoint *now,
+		       char **table, struct error *err)
 {
-	struct mark_facts facts = sql_mark_of(d->target->pipeline);
-	struct sql_rows rows = { .n_columns = 0 };
-	int rc;
+	struct postgres_destination *d = (struct postgres_destination *)m;
 
-	facts.texts[MARK_LOADED] = d->rows;
-	rc = sql_mark_query(&d->mark, &read_held, NULL, &facts, &rows, err);
-	if (!rc && sql_rows_count(&rows)) {
-		sql_mark_take(&rows, 0, out);
-		*signature = xstrdup(sql_rows_cell(&rows, 0, 4));
-	}
-	sql_rows_release(&rows);
-	return rc;
+	return rows ? sql_mark_read_held(m, &read_held, d->rows, now, table,
+					 NULL, err)
+		    : postgres_mark_read(d, d->target->pipeline, false, now,
+					 err);
 }
 
-int postgres_mark_begin(struct postgres_destination *d, bool rows,
-			struct error *err)
+int postgres_mark_begin(struct sql_mark *m, bool rows, struct error *err)
 {
+	struct postgres_destination *d = (struct postgres_destination *)m;
 	/* Rows of a raw table are numbered by one writer at a time: the one
 	 * that comes last has the last word. */
 	bool all = d->target->mode == LOAD_APPEND || d->mark.first;
 	unsigned what =
 		LOCK_ROW | (rows ? LOCK_TABLE : 0) | (all ? LOCK_TARGET : 0);
-	struct checkpoint now;
-	char *signature = NULL;
 	int rc = postgres_lock_begin(d, d->target->pipeline, what, err);
 
-	checkpoint_init(&now);
-	if (rc && rows && postgres_signature_is_gone(err))
-		rc = postgres_signature_refuse(d->target, err);
-	if (!rc)
-		rc = rows ? mark_read_held(d, &now, &signature, err)
-			  : postgres_mark_read(d, d->target->pipeline, false,
-					       &now, err);
-	if (!rc)
-		rc = sql_mark_hold(&d->mark, d->target, &now, err);
-	if (!rc && rows)
-		rc = postgres_signature_compare(d->target, d->signature,
-						signature, err);
-	checkpoint_release(&now);
-	free(signature);
-	return rc;
+	return rc && rows && postgres_signature_is_gone(err)
+		       ? postgres_signature_refuse(d->target, err)
+		       : rc;
 }
 
 /* A stage of a run that was killed. This run's own, in a refresh, is the one
@@ -264,9 +258,9 @@ static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
 {
 	const char *params[] = { d->place.building };
 	struct pg_result *r = NULL;
-	int rc = failpoint("in_recovery", err);
+	int rc = 0;
 
-	if (!rc && !d->target->refresh)
+	if (!d->target->refresh)
 		rc = pg_query(d->pg, &r, "SELECT to_regclass($1)", "1?", 1,
 			      params, err);
 	if (!rc && r && pg_value(r, 0, 0))
@@ -288,15 +282,12 @@ static int mark_read_settled(struct postgres_destination *d,
 	return rc;
 }
 
-int postgres_recover(struct destination *base, const struct target *target,
-		     struct checkpoint *out, struct error *err)
+static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
+		       struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	int rc;
+	struct postgres_destination *d = (struct postgres_destination *)k;
+	int rc = mark_drop_leftover(d, err);
 
-	if (!d->target)
-		return mark_keeper_recover(base, target, out, err);
-	rc = mark_drop_leftover(d, err);
 	if (!rc)
 		rc = mark_read_settled(d, out, err);
 	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
@@ -337,7 +328,7 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 	out->own = place;
 	if (rc)
 		return rc;
-	out->at = mark_place(place);
+	out->at = mark_place_of(place);
 	out->where = "the destination";
 	return look == MARK_LOOK_NAMES ? 0 : mark_look_at(d, place, out, err);
 }
@@ -374,10 +365,7 @@ static int mark_set(struct mark_keeper *k, const struct mark_found *f,
 	if (!rc)
 		rc = sql_mark_put(&d->mark, &put_mark, &f->at, pipeline,
 				  watermark, -1, err);
-	if (!rc)
-		rc = pg_exec(d->pg, "COMMIT", err);
-	if (rc)
-		postgres_session_rollback(d);
+	rc = sql_mark_end(&d->mark, rc, err);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -395,18 +383,22 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 		return rc;
 	rc = sql_mark_make_and_raise(&d->mark, &make_mark, &f->at, pipeline,
 				     mark, err);
-	if (!rc)
-		rc = pg_exec(d->pg, "COMMIT", err);
-	if (rc)
-		postgres_session_rollback(d);
+	rc = sql_mark_end(&d->mark, rc, err);
 	return rc;
 }
 
+static const struct target *mark_prepared(const struct mark_keeper *k)
+{
+	return ((const struct postgres_destination *)k)->target;
+}
+
 static const struct mark_engine postgres_keeper = {
+	.prepared = mark_prepared,
 	.missing = MARK_MISSING,
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
+	.resume = mark_resume,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

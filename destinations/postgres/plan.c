@@ -366,6 +366,16 @@ static int postgres_plan_has_rows(const struct plan *plan, bool *out,
 	return rc;
 }
 
+static int postgres_plan_warn(struct plan *base, struct error *err)
+{
+	struct pg *pg = ((struct postgres_destination *)base->destination)->pg;
+
+	if (!((struct postgres_plan *)base)->table.filters)
+		return 0;
+	return postgres_watch_mark(pg, base->place->rows, base->target,
+				   &base->inspection.problems, err);
+}
+
 static void postgres_plan_free(struct plan *base)
 {
 	struct postgres_plan *plan = (struct postgres_plan *)base;
@@ -389,5 +399,6 @@ const struct plan_engine postgres_plan_engine = {
 	.fit = postgres_plan_fit,
 	.ddl = postgres_plan_ddl,
 	.has_rows = postgres_plan_has_rows,
+	.warn = postgres_plan_warn,
 	.release = postgres_plan_free,
 };

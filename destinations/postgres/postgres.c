@@ -55,21 +55,13 @@ static int postgres_inspect(struct destination *base,
 			    const struct target *target, struct inspection *out,
 			    struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct pg *pg = ((struct postgres_destination *)base)->pg;
 	struct place place = { .schema = NULL };
-	struct postgres_plan plan = { .base = { .engine = NULL } };
-	int rc;
+	int rc = postgres_place_set(&place, pg, target, err);
 
-	rc = postgres_place_set(&place, d->pg, target, err);
 	if (!rc)
-		rc = plan_make(&plan.base, &postgres_plan_engine,
-			       &d->mark.keeper.base, &place, target, err);
-	if (!rc && plan.table.filters)
-		rc = postgres_watch_mark(d->pg, place.rows, target,
-					 &plan.base.inspection.problems, err);
-	if (!rc)
-		plan_hand_over(&plan.base, out);
-	plan_release(&plan.base);
+		rc = plan_inspect(&postgres_plan_engine, base, &place, target,
+				  out, err);
 	postgres_place_release(&place);
 	return rc;
 }
@@ -99,10 +91,10 @@ const struct destination_ops postgres_destination = {
 	.open = postgres_open,
 	.inspect = postgres_inspect,
 	.prepare = postgres_prepare,
-	.recover = postgres_recover,
-	.load = postgres_load,
-	.remove = postgres_remove,
-	.preview = postgres_preview,
+	.recover = mark_keeper_recover,
+	.load = sql_load,
+	.remove = sql_load_remove,
+	.preview = sql_load_preview,
 	.explain = postgres_explain_load,
 	.finish = postgres_finish,
 	.set_watermark = mark_keeper_set,

@@ -24,7 +24,7 @@
 #include "destinations/common/plan.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
-#include "destinations/common/sql_mark.h"
+#include "destinations/common/sql_load.h"
 #include "destinations/postgres/catalog.h"
 #include "destinations/postgres/encode.h"
 
@@ -64,13 +64,9 @@ struct postgres_destination {
 	char *sql_pull; /* brings the stage's rows into the copy, or NULL */
 	bool miscounted; /* the last merge did not do what was counted before */
 	bool previewed; /* the table is as the statements take it to be */
-	enum soft_delete soft_delete;
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
-	/* In a refresh, since prepare: */
-	size_t refreshed; /* rows loaded */
-	int64_t built; /* of them, rows put into its stage */
 	char *refresh_key; /* the advisory lock that this session holds */
 };
 
@@ -155,16 +151,13 @@ int postgres_mark_read(struct postgres_destination *d, const char *pipeline,
  * it is higher. */
 int postgres_mark_claim(struct postgres_destination *d,
 			const struct target *target, struct error *err);
-/* Begin the load's transaction: lock the row and compare it with what was seen.
- * With `rows` to come, the table as well: TRANSIENT if its signature is
- * another. */
-int postgres_mark_begin(struct postgres_destination *d, bool rows,
-			struct error *err);
-int postgres_recover(struct destination *base, const struct target *target,
-		     struct checkpoint *out, struct error *err);
+/* As in struct sql_load_engine. */
+int postgres_mark_begin(struct sql_mark *m, bool rows, struct error *err);
+int postgres_mark_look(struct sql_mark *m, bool rows, struct checkpoint *now,
+		       char **table, struct error *err);
 /* commit.c: COMMIT; if its answer is lost, find out. */
-int postgres_mark_commit(struct postgres_destination *d,
-			 const struct checkpoint *next, struct error *err);
+int postgres_mark_commit(struct sql_mark *m, const struct checkpoint *next,
+			 struct error *err);
 /* grants.c */
 int postgres_destination_grants(const struct connection *conn,
 				const char *table, enum load_mode mode,
@@ -193,6 +186,9 @@ int postgres_signature_refuse(const struct target *target, struct error *err);
 int postgres_signature_compare(const struct target *target,
 			       const char *expected, const char *found,
 			       struct error *err);
+/* As in struct sql_load_engine. */
+int postgres_signature_same(struct sql_mark *m, const char *table,
+			    struct error *err);
 /* At the end of a load, where its lock does not exclude all DDL. */
 int postgres_signature_check_again(struct postgres_destination *d,
 				   struct error *err);
@@ -232,31 +228,22 @@ char *postgres_statement_remove(const struct postgres_destination *d);
 int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
 		       const char *table, struct error *err);
 /* remove.c */
-int postgres_remove(struct destination *base, const struct batch *keys,
-		    const struct checkpoint *next, int64_t *removed,
-		    struct error *err);
+int postgres_remove_rows(struct sql_mark *m, const struct batch *keys,
+			 int64_t *removed, struct error *err);
 /* preview.c: a dry run. The rows that a batch is about are brought into a
  * temporary copy of the table, and it is loaded into that. In place of
  * d->table's catalog: */
 int postgres_preview_make(struct postgres_destination *d,
 			  const struct postgres_plan *plan, struct error *err);
-int postgres_preview(struct destination *base, const struct batch *batch,
-		     const struct checkpoint *next, struct load_counts *out,
-		     struct error *err);
 int postgres_explain_load(struct destination *base, struct explanation *out,
 			  struct error *err);
 
-/* load.c: in the transaction at hand, rows of d->order; are changed rows
- * deleted and inserted again? */
-int postgres_load_rows(struct postgres_destination *d, const struct batch *b,
-		       const struct checkpoint *next, struct load_counts *out,
-		       struct error *err);
+/* load.c: the steps of a transaction; are changed rows deleted and inserted
+ * again? */
+extern const struct sql_load_engine postgres_load_engine;
 bool postgres_load_replaces(const struct postgres_destination *d);
-int postgres_load_order(struct postgres_destination *d, const struct batch *b,
-			struct error *err);
-int postgres_load(struct destination *base, const struct batch *batch,
-		  const struct checkpoint *next, struct load_counts *out,
-		  struct error *err);
+int postgres_swap_tables(struct sql_mark *m, const struct checkpoint *next,
+			 struct error *err);
 int postgres_finish(struct destination *base, const struct checkpoint *next,
 		    struct error *err);
 /* swap.c: what a swap would lose: a SCHEMA problem naming it. */
@@ -278,8 +265,6 @@ int postgres_refresh_take_over(struct postgres_destination *d,
 /* The stage of a refresh that was killed; one that is under way is left. */
 int postgres_refresh_drop_leftover(struct postgres_destination *d,
 				   struct error *err);
-/* BUG unless the stage has every row that was put into it. */
-int postgres_refresh_check(struct postgres_destination *d, struct error *err);
 
 /* session.c: the session's temporary table, of the columns of d->table. */
 int postgres_stage_create(struct postgres_destination *d, struct error *err);

@@ -144,13 +144,7 @@ static int prepare_made(struct plan *plan, struct error *err)
 
 static int prepare_let_go(struct destination *base, int rc, struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
-
-	if (!rc)
-		rc = pg_exec(d->pg, "COMMIT", err);
-	if (rc)
-		postgres_session_rollback(d);
-	return rc;
+	return sql_mark_end((struct sql_mark *)base, rc, err);
 }
 
 static const struct prepare_engine postgres_prepare_engine = {
@@ -263,8 +257,7 @@ int postgres_prepare(struct destination *base, const struct target *target,
 
 	postgres_refresh_unlock(d);
 	d->target = NULL;
-	d->refreshed = 0;
-	d->built = 0;
+	d->mark.refreshed = d->mark.built = 0;
 	d->lease_us = target->writer.lease_us;
 	prepare_end_predecessor(d, &target->writer);
 	rc = postgres_place_set(&d->place, d->pg, target, err);

@@ -46,30 +46,6 @@ int postgres_preview_make(struct postgres_destination *d,
 	return rc;
 }
 
-/* What is committed is the session's own. */
-int postgres_preview(struct destination *base, const struct batch *batch,
-		     const struct checkpoint *next, struct load_counts *out,
-		     struct error *err)
-{
-	struct postgres_destination *d = (struct postgres_destination *)base;
-	struct load_counts counts = { .inserted = 0 };
-	int rc = postgres_load_order(d, batch, err);
-
-	if (!rc)
-		rc = pg_exec(d->pg, "BEGIN", err);
-	if (!rc)
-		rc = postgres_load_rows(d, batch, next, &counts, err);
-	if (!rc)
-		rc = pg_exec(d->pg, "COMMIT", err);
-	if (rc) {
-		postgres_session_rollback(d);
-	} else {
-		d->refreshed += batch->n_rows; /* numbers of raw rows */
-		*out = counts;
-	}
-	return rc;
-}
-
 static int explain_statement(struct postgres_destination *d,
 			     const char *purpose, const char *statement, int n,
 			     struct explanation *out, struct error *err)

@@ -138,27 +138,7 @@ int postgres_refresh_drop_leftover(struct postgres_destination *d,
 	if (!rc && got)
 		rc = pg_execf(d->pg, err, "DROP TABLE IF EXISTS %s",
 			      d->place.building);
-	if (!rc)
-		rc = pg_exec(d->pg, "COMMIT", err);
-	if (rc)
-		postgres_session_rollback(d);
+	rc = sql_mark_end(&d->mark, rc, err);
 	free(key);
 	return rc || !got ? rc : failpoint("stage_dropped", err);
-}
-
-int postgres_refresh_check(struct postgres_destination *d, struct error *err)
-{
-	struct pg_result *r = NULL;
-	char *sql = xstrfmt("SELECT count(*) FROM %s", d->place.building);
-	int rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
-
-	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) != d->built)
-		rc = error_set(err, ERROR_DATA,
-			       "table %s: the new one has %s rows, but %" PRId64
-			       " were put into it: a trigger, or somebody, has "
-			       "been at it; the old one stays",
-			       d->target->table, pg_value(r, 0, 0), d->built);
-	pg_result_free(r);
-	free(sql);
-	return rc;
 }

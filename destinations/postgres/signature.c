@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/refusals.h"
 #include "destinations/postgres/postgres.h"
 
 /* A table that is gone when its lock is asked for. */
@@ -9,14 +10,11 @@
 
 int postgres_signature_refuse(const struct target *target, struct error *err)
 {
-	error_clear(err);
-	return error_set(err, ERROR_TRANSIENT,
-			 "pipeline %s: table %s was altered while the run "
-			 "loaded it: its columns, triggers, rules or policies "
-			 "are not those that the run has prepared, or it was "
-			 "truncated. Nothing of this batch was written; the "
-			 "run looks at the table anew",
-			 target->pipeline, target->table);
+	return target_refuse_altered(
+		target,
+		"its columns, triggers, rules or policies are not those that "
+		"the run has prepared, or it was truncated",
+		err);
 }
 
 int postgres_signature_compare(const struct target *target,
@@ -26,6 +24,14 @@ int postgres_signature_compare(const struct target *target,
 	if (!strcmp(expected ? expected : "", found ? found : ""))
 		return 0;
 	return postgres_signature_refuse(target, err);
+}
+
+int postgres_signature_same(struct sql_mark *m, const char *table,
+			    struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)m;
+
+	return postgres_signature_compare(d->target, d->signature, table, err);
 }
 
 int postgres_signature_read(struct pg *pg, const char *table, char **out,

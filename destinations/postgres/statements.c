@@ -121,10 +121,10 @@ static void statement_changed(struct strbuf *sb,
 					  &d->table, s->columns[column].name));
 	}
 	strbuf_addstr(sb, first ? "false" : "");
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(sb, "\n    OR ");
 		postgres_statement_column(sb, stored, d->target->soft_delete);
-		strbuf_addstr(sb, soft_delete_is(d->soft_delete));
+		strbuf_addstr(sb, soft_delete_is(d->mark.soft_delete));
 	}
 	strbuf_addch(sb, ')');
 }
@@ -246,11 +246,11 @@ static char *statement_update(const struct postgres_destination *d,
 		strbuf_addstr(&sb, " = ");
 		postgres_statement_column(&sb, "s", s->columns[i].name);
 	}
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sb, first ? "" : ", ");
 		first = false;
 		sql_quote_name(&sb, d->target->soft_delete, '"');
-		strbuf_addstr(&sb, soft_delete_clears(d->soft_delete));
+		strbuf_addstr(&sb, soft_delete_clears(d->mark.soft_delete));
 	}
 	strbuf_addstr(&sb, "\nFROM " STAGE " s");
 	statement_replaces(&sb, d, plan);
@@ -359,9 +359,9 @@ static char *statement_left_out(const struct postgres_destination *d,
 char *postgres_statement_remove(const struct postgres_destination *d)
 {
 	struct strbuf sb = STRBUF_INIT;
-	bool time = d->soft_delete == SOFT_DELETE_TIME;
+	bool time = d->mark.soft_delete == SOFT_DELETE_TIME;
 
-	if (d->soft_delete == SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete == SOFT_DELETE_NONE) {
 		strbuf_addf(&sb, "DELETE FROM %s t USING", d->rows);
 	} else {
 		strbuf_addf(&sb, "UPDATE %s t SET ", d->rows);
@@ -370,10 +370,10 @@ char *postgres_statement_remove(const struct postgres_destination *d)
 	}
 	strbuf_addstr(&sb, " " STAGE " s\nWHERE ");
 	statement_key(&sb, d, "t");
-	if (d->soft_delete != SOFT_DELETE_NONE) {
+	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sb, " AND ");
 		postgres_statement_column(&sb, "t", d->target->soft_delete);
-		strbuf_addstr(&sb, soft_delete_is_not(d->soft_delete));
+		strbuf_addstr(&sb, soft_delete_is_not(d->mark.soft_delete));
 	}
 	return strbuf_detach(&sb);
 }
@@ -467,7 +467,7 @@ void postgres_statements_make(struct postgres_destination *d,
 						d->target->soft_delete)
 			: NULL;
 
-	d->soft_delete =
+	d->mark.soft_delete =
 		soft_delete_of(d->target, soft ? soft->type.name : NULL);
 	strbuf_reset(&d->columns);
 	statement_columns(&d->columns, d->target->schema, NULL);

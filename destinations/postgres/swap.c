@@ -286,12 +286,15 @@ static int swap_statements(struct postgres_destination *d,
 	return rc;
 }
 
-static int swap_tables(struct postgres_destination *d, struct error *err)
+int postgres_swap_tables(struct sql_mark *m, const struct checkpoint *next,
+			 struct error *err)
 {
+	struct postgres_destination *d = (struct postgres_destination *)m;
 	struct strlist statements = STRLIST_INIT;
 	struct catalog_table old;
 	int rc;
 
+	(void)next;
 	postgres_catalog_table_init(&old);
 	rc = swap_lock_old(d, &old, err);
 	if (!rc)
@@ -318,23 +321,9 @@ int postgres_finish(struct destination *base, const struct checkpoint *next,
 	int rc = failpoint("before_merge", err);
 
 	if (!rc)
-		rc = postgres_mark_begin(d, true, err);
-	if (!rc)
-		rc = postgres_refresh_check(d, err);
-	if (!rc)
-		rc = swap_tables(d, err);
-	if (!rc)
-		rc = sql_mark_write(&d->mark, d->target, next,
-				    (int64_t)d->refreshed, err);
-	if (!rc)
-		rc = postgres_mark_commit(d, next, err);
-	if (rc) {
-		postgres_session_rollback(d);
+		rc = sql_load_swap(&d->mark, next, err);
+	if (rc)
 		return rc;
-	}
-	sql_mark_advance(&d->mark, next, (int64_t)d->refreshed);
-	d->refreshed = 0;
-	d->built = 0;
 	postgres_refresh_unlock(d);
 	return failpoint("stage_dropped", err);
 }

@@ -37,7 +37,8 @@ void statements_set_delivered(struct sqlite_target *d, const char *text)
 	strbuf_reset(&d->delivered);
 	if (d->target->mode == LOAD_APPEND || d->target->in_place ||
 	    d->version == VERSION_NONE ||
-	    (s->n_columns == s->n_key && d->soft_delete == SOFT_DELETE_NONE))
+	    (s->n_columns == s->n_key &&
+	     d->mark.soft_delete == SOFT_DELETE_NONE))
 		return;
 	known = text && d->target->mode != LOAD_UPDATE &&
 		version_is_readable(d->version, text) &&

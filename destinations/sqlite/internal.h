@@ -21,7 +21,7 @@
 #include "destinations/common/refresh.h"
 #include "destinations/common/row_order.h"
 #include "destinations/common/soft_delete.h"
-#include "destinations/common/sql_mark.h"
+#include "destinations/common/sql_load.h"
 #include "destinations/sqlite/catalog.h"
 #include "destinations/sqlite/types.h"
 
@@ -44,7 +44,6 @@ struct sqlite_target {
 	const struct target *target; /* since prepare */
 	struct place place;
 	enum version_order version;
-	enum soft_delete soft_delete;
 	bool soft_zone; /* its instants say that they are UTC */
 	bool met; /* the row at hand was there already (statements.c) */
 	struct sqlite_statement *insert; /* upsert; append */
@@ -65,8 +64,6 @@ struct sqlite_target {
 	/* Of the table that is loaded; in a refresh, of what is replaced. */
 	char *signature, *replaced;
 	int64_t schema_version; /* at which the signature was last looked at */
-	int64_t refreshed; /* rows loaded since prepare, in a refresh */
-	int64_t built; /* rows put into its stage by that */
 };
 
 /* sqlite.c: open the file, making it if need be. */
@@ -128,13 +125,10 @@ void mark_give_back(struct sqlite_target *d);
 /* The row, if it is about this target: `known` and what comes with it. */
 int mark_history(struct sqlite *db, const struct place *place,
 		 const char *pipeline, struct plan *out, struct error *err);
-/* In the load's transaction: STATE if another writer was here. */
-int mark_lock(struct sqlite_target *d, struct error *err);
-/* COMMIT, and remember `next` as seen; rolls back on an error before it. */
-int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
-		int64_t n_rows, struct error *err);
-int sqlite_target_recover(struct destination *base, const struct target *target,
-			  struct checkpoint *out, struct error *err);
+/* As in struct sql_load_engine. */
+int sqlite_target_mark_look(struct sql_mark *m, bool rows,
+			    struct checkpoint *now, char **table,
+			    struct error *err);
 /* identity.c */
 int sqlite_target_identity(struct destination *base,
 			   const struct target *target, json_t **out,
@@ -165,22 +159,15 @@ void statements_key(struct strbuf *sb, const struct schema *schema);
 int sqlite_target_prepare_preview(struct sqlite_target *d,
 				  const struct target *target,
 				  struct error *err);
-int sqlite_target_preview(struct destination *base, const struct batch *batch,
-			  const struct checkpoint *next,
-			  struct load_counts *out, struct error *err);
 int sqlite_target_explain(struct destination *base, struct explanation *out,
 			  struct error *err);
 
-/* load.c: d->order's rows, in the transaction at hand. */
-int load_rows(struct sqlite_target *d, const struct batch *b,
-	      const struct checkpoint *next, struct load_counts *out,
-	      struct error *err);
-int sqlite_target_load(struct destination *base, const struct batch *batch,
-		       const struct checkpoint *next, struct load_counts *out,
-		       struct error *err);
-int sqlite_target_remove(struct destination *base, const struct batch *keys,
-			 const struct checkpoint *next, int64_t *removed,
-			 struct error *err);
+/* load.c, remove.c and swap.c: the steps of a transaction. */
+extern const struct sql_load_engine sqlite_target_load_engine;
+int sqlite_target_remove_rows(struct sql_mark *m, const struct batch *keys,
+			      int64_t *removed, struct error *err);
+int sqlite_target_swap_tables(struct sql_mark *m, const struct checkpoint *next,
+			      struct error *err);
 int sqlite_target_finish(struct destination *base,
 			 const struct checkpoint *next, struct error *err);
 

@@ -207,7 +207,7 @@ static int load_upsert_or_replace(struct sqlite_target *d,
 
 static int64_t load_raw_number(const struct sqlite_target *d, size_t row)
 {
-	return d->mark.seen.rows_total + d->refreshed + (int64_t)row + 1;
+	return d->mark.seen.rows_total + d->mark.refreshed + (int64_t)row + 1;
 }
 
 static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
@@ -313,9 +313,10 @@ static int load_by_mode(struct sqlite_target *d, const struct batch *b,
 			 : load_upsert(d, b, out, err);
 }
 
-int load_rows(struct sqlite_target *d, const struct batch *b,
-	      const struct checkpoint *next, struct load_counts *out,
-	      struct error *err)
+/* d->order's rows. */
+static int load_order(struct sqlite_target *d, const struct batch *b,
+		      const struct checkpoint *next, struct load_counts *out,
+		      struct error *err)
 {
 	int rc = load_check_texts(d, b, err);
 
@@ -332,54 +333,65 @@ int load_rows(struct sqlite_target *d, const struct batch *b,
 		rc = load_check_left_out(d, b, err);
 	free(d->written);
 	d->written = NULL;
-	if (!rc)
-		rc = counts_check(out, b->n_rows, d->target->table, err);
 	return rc ? rc : failpoint("after_merge", err);
 }
 
-/* A refresh leaves the mark alone until it is finished. */
-static int load_in_transaction(struct sqlite_target *d, const struct batch *b,
-			       const struct checkpoint *next,
-			       struct load_counts *out, struct error *err)
+static int load_ready(struct sql_mark *m, const struct batch *b, bool keys,
+		      struct error *err)
 {
-	int64_t n = (int64_t)b->n_rows;
-	bool refresh = d->target->refresh;
-	struct checkpoint kept;
-	int rc = mark_lock(d, err);
-
-	checkpoint_init(&kept);
-	checkpoint_keep(&kept, next, refresh ? NULL : d->mark.stands);
-	if (!rc && b->n_rows)
-		rc = signature_check(d, err);
-	if (!rc)
-		rc = load_rows(d, b, &kept, out, err);
-	if (!rc && !refresh)
-		rc = sql_mark_write(&d->mark, d->target, &kept, n, err);
-	if (rc)
-		sqlite_rollback(d->db);
-	else
-		rc = mark_commit(d, refresh ? NULL : &kept, n, err);
-	checkpoint_release(&kept);
-	if (!rc && refresh) {
-		d->refreshed += n;
-		d->built += out->inserted;
-	}
-	return rc;
+	(void)keys;
+	return row_order_build(&((struct sqlite_target *)m)->order, b, err);
 }
 
-int sqlite_target_load(struct destination *base, const struct batch *batch,
-		       const struct checkpoint *next, struct load_counts *out,
+static int load_begin(struct sql_mark *m, bool rows, struct error *err)
+{
+	(void)rows;
+	return sqlite_begin(((struct sqlite_target *)m)->db, err);
+}
+
+static int load_same(struct sql_mark *m, const char *table, struct error *err)
+{
+	(void)table;
+	return signature_check((struct sqlite_target *)m, err);
+}
+
+static int load_rows(struct sql_mark *m, const struct batch *b,
+		     const struct checkpoint *next, struct load_counts *out,
+		     struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)m;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && d->pull && i < d->order.n; i++) {
+		bind_row(d, d->pull, b, d->order.rows[i]);
+		rc = sqlite_read(d->pull, err);
+	}
+	return rc ? rc : load_order(d, b, next, out, err);
+}
+
+static int load_commit(struct sql_mark *m, const struct checkpoint *next,
 		       struct error *err)
 {
-	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct load_counts counts = { .inserted = 0 };
-	int rc = row_order_build(&d->order, batch, err);
+	struct sqlite_target *d = (struct sqlite_target *)m;
+	int rc = writer_check(&d->target->writer, err);
 
+	(void)next;
 	if (!rc)
-		rc = sqlite_begin(d->db, err);
-	if (!rc)
-		rc = load_in_transaction(d, batch, next, &counts, err);
-	if (!rc)
-		*out = counts;
-	return rc;
+		rc = failpoint("commit_sent", err);
+	return rc ? rc : sqlite_commit(d->db, err);
 }
+
+const struct sql_load_engine sqlite_target_load_engine = {
+	.ready = load_ready,
+	.begin = load_begin,
+	.look = sqlite_target_mark_look,
+	.same = load_same,
+	.rows = load_rows,
+	.remove = sqlite_target_remove_rows,
+	.swap = sqlite_target_swap_tables,
+	.commit = load_commit,
+	.done = sql_load_done,
+	.miscount = ERROR_BUG,
+	.culprit = "",
+	.instant = "TIMESTAMPTZ",
+};

@@ -72,13 +72,10 @@ static const struct mark_statement release_mark = {
 
 static struct mark_place mark_place(const char *path, const struct place *p)
 {
-	return (struct mark_place){
-		.marks = "main." NAME_WATERMARK_TABLE,
-		.schema = "main",
-		.table = p->table,
-		.shared = strcmp(p->table, p->base) != 0,
-		.file = path,
-	};
+	struct mark_place at = mark_place_of(p);
+
+	at.file = path;
+	return at;
 }
 
 static struct mark_place marks_place(const struct sql_mark *m)
@@ -141,9 +138,31 @@ static int marks_change(struct sql_mark *m, const char *sql,
 	return rc;
 }
 
+static int marks_begin(struct sql_mark *m, struct error *err)
+{
+	return sqlite_exec(((struct sqlite_target *)m)->db, "BEGIN", err);
+}
+
+static int marks_commit(struct sql_mark *m, struct error *err)
+{
+	return sqlite_commit(((struct sqlite_target *)m)->db, err);
+}
+
+static void marks_rollback(struct sql_mark *m)
+{
+	struct sqlite *db = ((struct sqlite_target *)m)->db;
+
+	if (db)
+		sqlite_rollback(db);
+}
+
 static const struct sql_mark_engine sqlite_marks = {
+	.load = &sqlite_target_load_engine,
 	.query = marks_query,
 	.change = marks_change,
+	.begin = marks_begin,
+	.commit = marks_commit,
+	.rollback = marks_rollback,
 	.place = marks_place,
 	.lost = sql_mark_changed_hands,
 	.meet = { "SELECT pipeline, watermark\n"
@@ -185,6 +204,12 @@ static const struct sql_mark_engine sqlite_marks = {
 		    " WHERE pipeline = ?1 AND fence <= ?2",
 		    { MARK_PIPELINE, MARK_FENCE },
 		    NULL },
+	.emptied = { "UPDATE " SQL_MARKS " SET target_rows = 0\n"
+		     "WHERE pipeline = ?1 AND\n"
+		     "  NOT EXISTS (SELECT 1 FROM " SQL_ROWS ")",
+		     { MARK_PIPELINE },
+		     NULL },
+	.built = { "SELECT count(*) FROM " SQL_BUILDING, { MARK_NONE }, "1t" },
 };
 
 static int mark_read(struct sqlite_target *d, const char *pipeline,
@@ -304,38 +329,19 @@ void mark_give_back(struct sqlite_target *d)
 }
 
 /* Nobody else writes: the lock is the file's. */
-int mark_lock(struct sqlite_target *d, struct error *err)
+int sqlite_target_mark_look(struct sql_mark *m, bool rows,
+			    struct checkpoint *now, char **table,
+			    struct error *err)
 {
-	struct checkpoint now;
+	struct sqlite_target *d = (struct sqlite_target *)m;
 	bool there = false;
 	int rc = owned_has_marks(d->db, &there, err);
 
-	checkpoint_init(&now);
-	if (!rc)
-		rc = mark_read(d, d->target->pipeline, &now, err);
-	if (!rc)
-		rc = sql_mark_hold(&d->mark, d->target, &now, err);
-	checkpoint_release(&now);
-	return rc;
+	(void)rows;
+	(void)table;
+	return rc ? rc : mark_read(d, d->target->pipeline, now, err);
 }
 
-int mark_commit(struct sqlite_target *d, const struct checkpoint *next,
-		int64_t n_rows, struct error *err)
-{
-	int rc = writer_check(&d->target->writer, err);
-
-	if (!rc)
-		rc = failpoint("commit_sent", err);
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc) {
-		sqlite_rollback(d->db);
-		return rc;
-	}
-	if (next)
-		sql_mark_advance(&d->mark, next, n_rows);
-	return failpoint("commit_acked", err);
-}
 /* Asked again under the lock, which no refresh can begin beside. The row goes
  * with the stage: should the other one live after all, it finds out. */
 static int mark_drop_stage(struct sqlite_target *d, struct error *err)
@@ -355,10 +361,7 @@ static int mark_drop_stage(struct sqlite_target *d, struct error *err)
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
 				  d->place.building);
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc)
-		sqlite_rollback(d->db);
+	rc = sql_mark_end(&d->mark, rc, err);
 	checkpoint_release(&now);
 	return rc ? rc : failpoint("stage_dropped", err);
 }
@@ -368,22 +371,19 @@ static int mark_drop_stage(struct sqlite_target *d, struct error *err)
 static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 {
 	bool there = false;
-	int rc = failpoint("in_recovery", err);
+	int rc = 0;
 
-	if (!rc && !d->target->refresh)
+	if (!d->target->refresh)
 		rc = catalog_has(d->db, d->place.build, &there, err);
 	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 
-int sqlite_target_recover(struct destination *base, const struct target *target,
-			  struct checkpoint *out, struct error *err)
+static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
+		       struct error *err)
 {
-	struct sqlite_target *d = (struct sqlite_target *)base;
-	int rc;
+	struct sqlite_target *d = (struct sqlite_target *)k;
+	int rc = mark_drop_leftover(d, err);
 
-	if (!d->target)
-		return mark_keeper_recover(base, target, out, err);
-	rc = mark_drop_leftover(d, err);
 	if (!rc)
 		rc = mark_read(d, d->target->pipeline, out, err);
 	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
@@ -438,10 +438,7 @@ static int mark_set(struct mark_keeper *k, const struct mark_found *f,
 		rc = sqlite_exec(d->db, mark_table_sql, err);
 	if (!rc)
 		rc = mark_put(d, f->own, pipeline, watermark, -1, err);
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc)
-		sqlite_rollback(d->db);
+	rc = sql_mark_end(&d->mark, rc, err);
 	return rc;
 }
 
@@ -460,19 +457,23 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 				    err);
 	if (rc > 0)
 		rc = mark_put(d, f->own, pipeline, raised, -1, err);
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc)
-		sqlite_rollback(d->db);
+	rc = sql_mark_end(&d->mark, rc, err);
 	free(raised);
 	return rc;
 }
 
+static const struct target *mark_prepared(const struct mark_keeper *k)
+{
+	return ((const struct sqlite_target *)k)->target;
+}
+
 static const struct mark_engine sqlite_keeper = {
+	.prepared = mark_prepared,
 	.missing = MARK_MISSING,
 	.find = mark_find,
 	.lose = mark_lose,
 	.read = mark_read_all,
+	.resume = mark_resume,
 	.forget = sql_mark_forget,
 	.set = mark_set,
 	.raise = mark_raise,

@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/common/mark_moved.h"
 #include "destinations/common/refusals.h"
 #include "destinations/sqlite/internal.h"
 
@@ -224,6 +225,34 @@ static int sqlite_plan_look(struct plan *base, struct error *err)
 	return rc ? rc : plan_look_at_readable(plan, db, err);
 }
 
+static const char movers_sql[] =
+	"SELECT group_concat('trigger ' || name, ', ') FROM "
+	"main.sqlite_schema\n"
+	"WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE\n"
+	"  AND instr(lower(sql), lower(?2)) > 0";
+
+static int sqlite_plan_warn(struct plan *base, struct error *err)
+{
+	struct sqlite *db = ((struct sqlite_target *)base->destination)->db;
+	const char *column = mark_moved_column(base->target);
+	struct sqlite_statement *st = NULL;
+	int rc = 0;
+
+	if (!column || !((struct sqlite_plan *)base)->table.triggers)
+		return 0;
+	rc = sqlite_prepare(db, &st, movers_sql, err);
+	if (!rc) {
+		sqlite_bind_str(st, 1, base->place->base, -1);
+		sqlite_bind_str(st, 2, column, -1);
+		rc = sqlite_step(st, err);
+	}
+	if (rc == 1 && sqlite_str(st, 0))
+		mark_moved_report(base->target, sqlite_str(st, 0),
+				  &base->inspection.problems);
+	sqlite_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
 static void sqlite_plan_free(struct plan *base)
 {
 	struct sqlite_plan *plan = (struct sqlite_plan *)base;
@@ -240,5 +269,6 @@ const struct plan_engine sqlite_plan_engine = {
 	.fit = sqlite_plan_fit,
 	.ddl = sqlite_plan_ddl,
 	.has_rows = sqlite_plan_has_rows,
+	.warn = sqlite_plan_warn,
 	.release = sqlite_plan_free,
 };

@@ -123,13 +123,7 @@ static int prepare_hold(struct plan *plan, struct error *err)
 
 static int prepare_let_go(struct destination *base, int rc, struct error *err)
 {
-	struct sqlite_target *d = (struct sqlite_target *)base;
-
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc && d->db)
-		sqlite_rollback(d->db);
-	return rc;
+	return sql_mark_end((struct sql_mark *)base, rc, err);
 }
 
 static const struct prepare_engine sqlite_prepare_engine = {
@@ -169,7 +163,7 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 	int rc;
 
 	d->target = NULL;
-	d->refreshed = d->built = 0;
+	d->mark.refreshed = d->mark.built = 0;
 	rc = place_set(&d->place, target, err);
 	if (!rc && target->preview)
 		return sqlite_target_prepare_preview(d, target, err);

@@ -133,43 +133,6 @@ int sqlite_target_prepare_preview(struct sqlite_target *d,
 	return rc;
 }
 
-static int preview_in_transaction(struct sqlite_target *d,
-				  const struct batch *b,
-				  const struct checkpoint *next,
-				  struct load_counts *out, struct error *err)
-{
-	int rc = sqlite_exec(d->db, "BEGIN", err);
-
-	for (size_t i = 0; !rc && d->pull && i < d->order.n; i++) {
-		bind_row(d, d->pull, b, d->order.rows[i]);
-		rc = sqlite_read(d->pull, err);
-	}
-	if (!rc)
-		rc = load_rows(d, b, next, out, err);
-	if (!rc)
-		rc = sqlite_commit(d->db, err);
-	if (rc)
-		sqlite_rollback(d->db);
-	return rc;
-}
-
-int sqlite_target_preview(struct destination *base, const struct batch *batch,
-			  const struct checkpoint *next,
-			  struct load_counts *out, struct error *err)
-{
-	struct sqlite_target *d = (struct sqlite_target *)base;
-	struct load_counts counts = { .inserted = 0 };
-	int rc = row_order_build(&d->order, batch, err);
-
-	if (!rc)
-		rc = preview_in_transaction(d, batch, next, &counts, err);
-	if (rc)
-		return rc;
-	d->refreshed += (int64_t)batch->n_rows; /* numbers of raw rows */
-	*out = counts;
-	return 0;
-}
-
 /* An INSERT with ON CONFLICT is not said to use an index, but looks the key up
  * all the same. */
 static int preview_key_index(struct sqlite_target *d, char **index,

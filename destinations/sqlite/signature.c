@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/refusals.h"
 #include "destinations/sqlite/internal.h"
 
 /* All that decides what becomes of a row: the table, its indexes and its
@@ -34,13 +35,11 @@ static int signature_compare(struct sqlite_target *d, const char *table,
 	int rc = signature_read(d->db, table, &now, err);
 
 	if (!rc && strcmp(expected ? expected : "", now) != 0)
-		rc = error_set(err, ERROR_TRANSIENT,
-			       "pipeline %s: table %s was altered while the "
-			       "run loaded it: its columns, indexes or "
-			       "triggers are not those that the run has "
-			       "prepared. Nothing of this batch was written; "
-			       "the run looks at the table anew",
-			       d->target->pipeline, d->target->table);
+		rc = target_refuse_altered(
+			d->target,
+			"its columns, indexes or triggers are not those that "
+			"the run has prepared",
+			err);
 	free(now);
 	return rc;
 }

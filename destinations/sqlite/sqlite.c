@@ -5,7 +5,6 @@
 
 #include "core/base/alloc.h"
 #include "destinations/common/connection.h"
-#include "destinations/common/mark_moved.h"
 #include "destinations/sqlite/internal.h"
 
 /* legacy_alter_table: a rename leaves views and triggers that name the target
@@ -128,53 +127,16 @@ static int sqlite_target_open(struct destination **out,
 	return rc;
 }
 
-static const char sqlite_movers_sql[] =
-	"SELECT group_concat('trigger ' || name, ', ') FROM "
-	"main.sqlite_schema\n"
-	"WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE\n"
-	"  AND instr(lower(sql), lower(?2)) > 0";
-
-static int sqlite_target_inspect_mark(struct sqlite_target *d,
-				      const struct place *place,
-				      const struct target *target,
-				      struct problems *out, struct error *err)
-{
-	const char *column = mark_moved_column(target);
-	struct sqlite_statement *st = NULL;
-	int rc = 0;
-
-	if (!column)
-		return 0;
-	rc = sqlite_prepare(d->db, &st, sqlite_movers_sql, err);
-	if (!rc) {
-		sqlite_bind_str(st, 1, place->base, -1);
-		sqlite_bind_str(st, 2, column, -1);
-		rc = sqlite_step(st, err);
-	}
-	if (rc == 1 && sqlite_str(st, 0))
-		mark_moved_report(target, sqlite_str(st, 0), out);
-	sqlite_finalize(st);
-	return rc < 0 ? rc : 0;
-}
-
 static int sqlite_target_inspect(struct destination *base,
 				 const struct target *target,
 				 struct inspection *out, struct error *err)
 {
-	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { .table = NULL };
-	struct sqlite_plan plan = { .base = { .engine = NULL } };
 	int rc = place_set(&place, target, err);
 
 	if (!rc)
-		rc = plan_make(&plan.base, &sqlite_plan_engine,
-			       &d->mark.keeper.base, &place, target, err);
-	if (!rc && plan.table.triggers)
-		rc = sqlite_target_inspect_mark(
-			d, &place, target, &plan.base.inspection.problems, err);
-	if (!rc)
-		plan_hand_over(&plan.base, out);
-	plan_release(&plan.base);
+		rc = plan_inspect(&sqlite_plan_engine, base, &place, target,
+				  out, err);
 	place_release(&place);
 	return rc;
 }
@@ -202,10 +164,10 @@ const struct destination_ops sqlite_destination = {
 	.open = sqlite_target_open,
 	.inspect = sqlite_target_inspect,
 	.prepare = sqlite_target_prepare,
-	.recover = sqlite_target_recover,
-	.load = sqlite_target_load,
-	.remove = sqlite_target_remove,
-	.preview = sqlite_target_preview,
+	.recover = mark_keeper_recover,
+	.load = sql_load,
+	.remove = sql_load_remove,
+	.preview = sql_load_preview,
 	.explain = sqlite_target_explain,
 	.finish = sqlite_target_finish,
 	.set_watermark = mark_keeper_set,

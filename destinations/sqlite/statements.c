@@ -459,7 +459,7 @@ static void statement_find_soft_delete(struct sqlite_target *d,
 	const struct catalog_column *c =
 		name ? catalog_find(there, name) : NULL;
 
-	d->soft_delete = soft_delete_of(d->target, c ? c->type : NULL);
+	d->mark.soft_delete = soft_delete_of(d->target, c ? c->type : NULL);
 	d->soft_zone =
 		c && (strcasestr(c->type, "TZ") || strcasestr(c->type, "ZONE"));
 }
@@ -478,7 +478,7 @@ int statements_make(struct sqlite_target *d, const char *table,
 
 	statements_release(d);
 	statement_find_soft_delete(d, there);
-	s.soft_delete = d->soft_delete;
+	s.soft_delete = d->mark.soft_delete;
 	s.mark = d->target->soft_delete;
 	s.version = d->version = statement_version(d->target, there);
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);

@@ -1,5 +1,3 @@
-#include <inttypes.h>
-
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
 #include "destinations/sqlite/internal.h"
@@ -58,11 +56,16 @@ static int swap_view(struct sqlite_target *d, struct error *err)
 	return rc;
 }
 
-static int swap_tables(struct sqlite_target *d, struct error *err)
+int sqlite_target_swap_tables(struct sql_mark *m, const struct checkpoint *next,
+			      struct error *err)
 {
+	struct sqlite_target *d = (struct sqlite_target *)m;
 	struct strlist dependents = STRLIST_INIT;
-	int rc = catalog_dependents(d->db, d->place.base, &dependents, err);
+	int rc = signature_check_replaced(d, err);
 
+	(void)next;
+	if (!rc)
+		rc = catalog_dependents(d->db, d->place.base, &dependents, err);
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
 				  d->place.rows);
@@ -78,32 +81,6 @@ static int swap_tables(struct sqlite_target *d, struct error *err)
 	return rc;
 }
 
-/* What is to replace the table has every row that was put into it. */
-static int swap_check(struct sqlite_target *d, struct error *err)
-{
-	struct sqlite_statement *st = NULL;
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
-
-	strbuf_addf(&sql, "SELECT count(*) FROM %s", d->place.building);
-	rc = sqlite_prepare(d->db, &st, sql.data, err);
-	if (!rc)
-		rc = sqlite_step(st, err);
-	if (rc == 1) {
-		rc = 0;
-		if (sqlite_i64(st, 0) != d->built)
-			rc = error_set(err, ERROR_BUG,
-				       "table %s: the new one has %" PRId64
-				       " rows, but %" PRId64
-				       " were put into it; the old one stays",
-				       d->target->table, sqlite_i64(st, 0),
-				       d->built);
-	}
-	sqlite_finalize(st);
-	strbuf_release(&sql);
-	return rc;
-}
-
 int sqlite_target_finish(struct destination *base,
 			 const struct checkpoint *next, struct error *err)
 {
@@ -111,25 +88,5 @@ int sqlite_target_finish(struct destination *base,
 	int rc = failpoint("stage_full", err);
 
 	statements_release(d);
-	if (!rc)
-		rc = sqlite_begin(d->db, err);
-	if (rc)
-		return rc;
-	rc = mark_lock(d, err);
-	if (!rc)
-		rc = signature_check(d, err);
-	if (!rc)
-		rc = signature_check_replaced(d, err);
-	if (!rc)
-		rc = swap_check(d, err);
-	if (!rc)
-		rc = swap_tables(d, err);
-	if (!rc)
-		rc = sql_mark_write(&d->mark, d->target, next, d->refreshed,
-				    err);
-	if (rc) {
-		sqlite_rollback(d->db);
-		return rc;
-	}
-	return mark_commit(d, next, d->refreshed, err);
+	return rc ? rc : sql_load_swap(&d->mark, next, err);
 }
