@@ -15,7 +15,7 @@ static void bind_text(struct sqlite_target *d, struct sqlite_statement *st,
 }
 
 /* "+00:00" goes before "BC", as Postgres writes and reads it. */
-void bind_print_instant(struct strbuf *sb, int64_t us)
+void sqlite_target_bind_print_instant(struct strbuf *sb, int64_t us)
 {
 	if (us == INT64_MAX || us == INT64_MIN) {
 		value_print_timestamp(sb, us, false);
@@ -71,7 +71,7 @@ static void bind_number(struct sqlite_target *d, struct sqlite_statement *st,
 		bind_float(st, at, f64);
 		break;
 	case TYPE_TIMESTAMPTZ:
-		bind_print_instant(&d->texts, vector_i64(v, row));
+		sqlite_target_bind_print_instant(&d->texts, vector_i64(v, row));
 		bind_text(d, st, at, start);
 		break;
 	default:
@@ -100,8 +100,9 @@ static void bind_value(struct sqlite_target *d, struct sqlite_statement *st,
 	}
 }
 
-void bind_row(struct sqlite_target *d, struct sqlite_statement *st,
-	      const struct batch *b, size_t row)
+void sqlite_target_bind_row(struct sqlite_target *d,
+			    struct sqlite_statement *st, const struct batch *b,
+			    size_t row)
 {
 	size_t n = b->schema->n_columns;
 

@@ -41,12 +41,12 @@ static const char triggers_sql[] =
 	"SELECT name FROM main.sqlite_schema\n"
 	"WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE";
 
-void catalog_init(struct catalog_table *t)
+void sqlite_target_catalog_init(struct catalog_table *t)
 {
 	memset(t, 0, sizeof(*t));
 }
 
-void catalog_release(struct catalog_table *t)
+void sqlite_target_catalog_release(struct catalog_table *t)
 {
 	for (size_t i = 0; i < t->n_columns; i++) {
 		free(t->columns[i].name);
@@ -54,7 +54,7 @@ void catalog_release(struct catalog_table *t)
 		free(t->columns[i].default_text);
 	}
 	free(t->columns);
-	catalog_init(t);
+	sqlite_target_catalog_init(t);
 }
 
 /* The same with the schema as a second parameter, where there is one. */
@@ -79,33 +79,34 @@ static int catalog_list_of(struct sqlite *db, const char *sql,
 	return rc;
 }
 
-int catalog_list(struct sqlite *db, const char *sql, const char *param,
-		 struct strlist *out, struct error *err)
+int sqlite_target_catalog_list(struct sqlite *db, const char *sql,
+			       const char *param, struct strlist *out,
+			       struct error *err)
 {
 	return catalog_list_of(db, sql, param, NULL, out, err);
 }
 
-int catalog_has(struct sqlite *db, const char *name, bool *out,
-		struct error *err)
+int sqlite_target_catalog_has(struct sqlite *db, const char *name, bool *out,
+			      struct error *err)
 {
 	struct strlist found = STRLIST_INIT;
-	int rc = catalog_list(db, has_sql, name, &found, err);
+	int rc = sqlite_target_catalog_list(db, has_sql, name, &found, err);
 
 	*out = found.n > 0;
 	strlist_release(&found);
 	return rc;
 }
 
-int catalog_dependents(struct sqlite *db, const char *table,
-		       struct strlist *out, struct error *err)
+int sqlite_target_catalog_dependents(struct sqlite *db, const char *table,
+				     struct strlist *out, struct error *err)
 {
-	return catalog_list(db, dependents_sql, table, out, err);
+	return sqlite_target_catalog_list(db, dependents_sql, table, out, err);
 }
 
-int catalog_triggers(struct sqlite *db, const char *table, struct strlist *out,
-		     struct error *err)
+int sqlite_target_catalog_triggers(struct sqlite *db, const char *table,
+				   struct strlist *out, struct error *err)
 {
-	return catalog_list(db, triggers_sql, table, out, err);
+	return sqlite_target_catalog_list(db, triggers_sql, table, out, err);
 }
 
 static int catalog_read_kind(struct sqlite *db, const char *in,
@@ -166,8 +167,8 @@ static int catalog_read_columns(struct sqlite *db, const char *in,
 	return rc;
 }
 
-const struct catalog_column *catalog_find(const struct catalog_table *t,
-					  const char *name)
+const struct catalog_column *
+sqlite_target_catalog_find(const struct catalog_table *t, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
 		if (strcasecmp(t->columns[i].name, name) == 0)
@@ -248,20 +249,20 @@ static int catalog_read_indexes(struct sqlite *db, const char *in,
 					err);
 	catalog_note_rowid(out, schema);
 	if (!rc)
-		rc = catalog_triggers(db, table, &triggers, err);
+		rc = sqlite_target_catalog_triggers(db, table, &triggers, err);
 	out->triggers = triggers.n > 0;
 	strlist_release(&names);
 	strlist_release(&triggers);
 	return rc;
 }
 
-int catalog_read(struct sqlite *db, const char *in, const char *table,
-		 const struct schema *schema, struct catalog_table *out,
-		 struct error *err)
+int sqlite_target_catalog_read(struct sqlite *db, const char *in,
+			       const char *table, const struct schema *schema,
+			       struct catalog_table *out, struct error *err)
 {
 	int rc;
 
-	catalog_release(out);
+	sqlite_target_catalog_release(out);
 	if (!db)
 		return 0;
 	rc = catalog_read_kind(db, in, table, out, err);
@@ -286,11 +287,11 @@ static const char *catalog_behind_name(const char *sql)
 	return *at ? at + 1 : at;
 }
 
-int catalog_body(struct sqlite *db, const char *table, char **out,
-		 struct error *err)
+int sqlite_target_catalog_body(struct sqlite *db, const char *table, char **out,
+			       struct error *err)
 {
 	struct strlist found = STRLIST_INIT;
-	int rc = catalog_list(db, body_sql, table, &found, err);
+	int rc = sqlite_target_catalog_list(db, body_sql, table, &found, err);
 
 	*out = NULL;
 	if (!rc && found.n)

@@ -31,30 +31,31 @@ struct catalog_table {
 	bool triggers;
 };
 
-void catalog_init(struct catalog_table *t);
-void catalog_release(struct catalog_table *t);
+void sqlite_target_catalog_init(struct catalog_table *t);
+void sqlite_target_catalog_release(struct catalog_table *t);
 /* `db` NULL: nothing exists. `in`: "main" or "temp". `schema` gives the key. */
-int catalog_read(struct sqlite *db, const char *in, const char *table,
-		 const struct schema *schema, struct catalog_table *out,
-		 struct error *err);
+int sqlite_target_catalog_read(struct sqlite *db, const char *in,
+			       const char *table, const struct schema *schema,
+			       struct catalog_table *out, struct error *err);
 /* SQLite folds ASCII letters of names. NULL: no such column. */
-const struct catalog_column *catalog_find(const struct catalog_table *t,
-					  const char *name);
+const struct catalog_column *
+sqlite_target_catalog_find(const struct catalog_table *t, const char *name);
 /* Is there a table, view or index of that name? */
-int catalog_has(struct sqlite *db, const char *name, bool *out,
-		struct error *err);
+int sqlite_target_catalog_has(struct sqlite *db, const char *name, bool *out,
+			      struct error *err);
 /* The names of a table's triggers. */
-int catalog_triggers(struct sqlite *db, const char *table, struct strlist *out,
-		     struct error *err);
+int sqlite_target_catalog_triggers(struct sqlite *db, const char *table,
+				   struct strlist *out, struct error *err);
 /* The statements of what falls with a table: its indexes and triggers. */
-int catalog_dependents(struct sqlite *db, const char *table,
-		       struct strlist *out, struct error *err);
+int sqlite_target_catalog_dependents(struct sqlite *db, const char *table,
+				     struct strlist *out, struct error *err);
 /* What stands in CREATE TABLE behind the name: "(id integer ...) STRICT";
  * caller frees. */
-int catalog_body(struct sqlite *db, const char *table, char **out,
-		 struct error *err);
+int sqlite_target_catalog_body(struct sqlite *db, const char *table, char **out,
+			       struct error *err);
 /* The first column of each row of a query with one text parameter. */
-int catalog_list(struct sqlite *db, const char *sql, const char *param,
-		 struct strlist *out, struct error *err);
+int sqlite_target_catalog_list(struct sqlite *db, const char *sql,
+			       const char *param, struct strlist *out,
+			       struct error *err);
 
 #endif

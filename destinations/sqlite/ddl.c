@@ -57,8 +57,8 @@ static void ddl_create(struct strbuf *sb, const char *name,
 	strbuf_addstr(sb, "))");
 }
 
-void ddl_raw_index(struct strbuf *sb, const struct place *place,
-		   const struct target *target)
+void sqlite_target_ddl_raw_index(struct strbuf *sb, const struct place *place,
+				 const struct target *target)
 {
 	char *name = xstrfmt("%s_key", place->base);
 
@@ -95,8 +95,9 @@ static void ddl_view_columns(struct strbuf *sb, const struct target *target,
 	}
 }
 
-void ddl_view(struct strbuf *sb, const struct place *place,
-	      const struct target *target, const struct catalog_table *raw)
+void sqlite_target_ddl_view(struct strbuf *sb, const struct place *place,
+			    const struct target *target,
+			    const struct catalog_table *raw)
 {
 	const struct schema *s = target->schema;
 
@@ -154,7 +155,8 @@ static int ddl_rebuild(struct sqlite_plan *plan, const char *const *types,
 	struct strlist *out = &plan->base.inspection.ddl;
 	struct strbuf sb = STRBUF_INIT;
 	struct strlist dependents = STRLIST_INIT;
-	int rc = catalog_dependents(d->db, place->base, &dependents, err);
+	int rc = sqlite_target_catalog_dependents(d->db, place->base,
+						  &dependents, err);
 
 	strbuf_addf(&sb, "DROP TABLE IF EXISTS %s", place->building);
 	plan_push(out, &sb);
@@ -185,10 +187,11 @@ static int ddl_same_view(struct sqlite *db, const struct place *place,
 	*exists = *same = false;
 	if (!db)
 		return 0;
-	rc = catalog_list(db,
-			  "SELECT sql FROM main.sqlite_schema\n"
-			  "WHERE type = 'view' AND name = ?1 COLLATE NOCASE",
-			  place->table, &found, err);
+	rc = sqlite_target_catalog_list(
+		db,
+		"SELECT sql FROM main.sqlite_schema\n"
+		"WHERE type = 'view' AND name = ?1 COLLATE NOCASE",
+		place->table, &found, err);
 	*exists = found.n > 0;
 	/* SQLite keeps the text from "CREATE VIEW" on, the schema's name left
 	 * out. */
@@ -212,9 +215,9 @@ static int ddl_raw(struct sqlite_plan *plan, struct error *err)
 	struct strbuf sb = STRBUF_INIT;
 	int rc = 0;
 
-	ddl_view(&sb, place, target, &plan->table);
+	sqlite_target_ddl_view(&sb, place, target, &plan->table);
 	if (db)
-		rc = catalog_has(db, index, &has_index, err);
+		rc = sqlite_target_catalog_has(db, index, &has_index, err);
 	if (!rc)
 		rc = ddl_same_view(db, place, sb.data, &has_view, &same_view,
 				   err);
@@ -228,7 +231,7 @@ static int ddl_raw(struct sqlite_plan *plan, struct error *err)
 	if (!rc && !same_view)
 		plan_push(out, &sb);
 	strbuf_reset(&sb);
-	ddl_raw_index(&sb, place, target);
+	sqlite_target_ddl_raw_index(&sb, place, target);
 	if (!rc && !has_index)
 		plan_push(out, &sb);
 	strbuf_release(&sb);
@@ -246,7 +249,7 @@ static int ddl_table(struct sqlite_plan *plan, const char *const *types,
 	int rc = 0;
 
 	if (!plan->base.has_watermark)
-		strlist_add(out, mark_table_sql);
+		strlist_add(out, sqlite_target_mark_table_sql);
 	if (target->refresh)
 		ddl_create(&sb, place->building, target, &plan->table, types);
 	else if (!plan->table.exists)
@@ -271,7 +274,7 @@ static int ddl_copy_as_is(struct sqlite_plan *plan, const char *const *types,
 		((struct sqlite_target *)plan->base.destination)->db;
 	const struct place *place = plan->base.place;
 	char *body = NULL, *sql;
-	int rc = catalog_body(db, place->base, &body, err);
+	int rc = sqlite_target_catalog_body(db, place->base, &body, err);
 
 	if (rc)
 		return rc;
@@ -331,7 +334,7 @@ static const char **ddl_types(const struct sqlite_plan *plan)
 	const char **types = xcalloc(drift->n + 1, sizeof(*types));
 
 	for (size_t i = 0; i < drift->n; i++) {
-		const struct catalog_column *c = catalog_find(
+		const struct catalog_column *c = sqlite_target_catalog_find(
 			&plan->table,
 			plan->base.target->schema->columns[i].name);
 
@@ -342,7 +345,7 @@ static const char **ddl_types(const struct sqlite_plan *plan)
 	return types;
 }
 
-int sqlite_plan_ddl(struct plan *base, struct error *err)
+int sqlite_target_plan_ddl(struct plan *base, struct error *err)
 {
 	struct sqlite_plan *plan = (struct sqlite_plan *)base;
 	const char **types;

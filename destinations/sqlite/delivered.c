@@ -2,7 +2,7 @@
 #include "core/data/value.h"
 #include "destinations/sqlite/internal.h"
 
-int statements_delivered_at(const struct schema *schema)
+int sqlite_target_statements_delivered_at(const struct schema *schema)
 {
 	return (int)schema->n_columns + 1;
 }
@@ -22,13 +22,14 @@ static bool delivered_text(const struct sqlite_target *d, const char *text,
 	if (!value_parse_timestamp(text, &us))
 		return false;
 	if (kind == TYPE_TIMESTAMPTZ)
-		bind_print_instant(out, us);
+		sqlite_target_bind_print_instant(out, us);
 	else
 		value_print_timestamp(out, us, false);
 	return true;
 }
 
-void statements_set_delivered(struct sqlite_target *d, const char *text)
+void sqlite_target_statements_set_delivered(struct sqlite_target *d,
+					    const char *text)
 {
 	const struct schema *s = d->target->schema;
 	struct sqlite_statement *all[] = { d->insert, d->remove, d->same };
@@ -41,11 +42,13 @@ void statements_set_delivered(struct sqlite_target *d, const char *text)
 	     d->mark.soft_delete == SOFT_DELETE_NONE))
 		return;
 	known = text && d->target->mode != LOAD_UPDATE &&
-		version_is_readable(d->version, text) &&
+		sqlite_target_version_is_readable(d->version, text) &&
 		delivered_text(d, text, &d->delivered);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i])
-			sqlite_bind_str(all[i], statements_delivered_at(s),
-					known ? d->delivered.data : NULL,
-					(int64_t)d->delivered.len);
+			sqlite_bind_str(
+				all[i],
+				sqlite_target_statements_delivered_at(s),
+				known ? d->delivered.data : NULL,
+				(int64_t)d->delivered.len);
 }

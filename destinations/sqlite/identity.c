@@ -7,7 +7,7 @@ int sqlite_target_identity(struct destination *base,
 {
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	struct place place = { .table = NULL };
-	int rc = place_set(&place, target, err);
+	int rc = sqlite_target_place_set(&place, target, err);
 
 	if (!rc) {
 		*out = json_pack("{s:s, s:s}", "engine", "sqlite", "table",

@@ -29,8 +29,8 @@
 extern const struct destination_ops sqlite_destination;
 
 /* place.c: CONFIG for a name of another schema than main. */
-int place_set(struct place *out, const struct target *target,
-	      struct error *err);
+int sqlite_target_place_set(struct place *out, const struct target *target,
+			    struct error *err);
 
 struct sqlite_target {
 	struct sql_mark mark;
@@ -74,57 +74,61 @@ struct sqlite_plan {
 	struct plan base;
 	struct catalog_table table; /* of place->base */
 };
-extern const struct plan_engine sqlite_plan_engine;
+extern const struct plan_engine sqlite_target_plan_engine;
 /* ddl.c: as in struct plan_engine. */
-int sqlite_plan_ddl(struct plan *base, struct error *err);
+int sqlite_target_plan_ddl(struct plan *base, struct error *err);
 /* Of a raw table: CREATE INDEX; CREATE VIEW over its columns as they are in
  * `raw`, and the source's that are still to be added. */
-void ddl_raw_index(struct strbuf *sb, const struct place *place,
-		   const struct target *target);
-void ddl_view(struct strbuf *sb, const struct place *place,
-	      const struct target *target, const struct catalog_table *raw);
+void sqlite_target_ddl_raw_index(struct strbuf *sb, const struct place *place,
+				 const struct target *target);
+void sqlite_target_ddl_view(struct strbuf *sb, const struct place *place,
+			    const struct target *target,
+			    const struct catalog_table *raw);
 
 int sqlite_target_prepare(struct destination *base, const struct target *target,
 			  struct error *err);
 
 /* signature.c: is the table still what prepare has seen? In the transaction
  * that reads it. Into `*out`, which is freed first; "": there is no table. */
-int signature_read(struct sqlite *db, const char *table, char **out,
-		   struct error *err);
+int sqlite_target_signature_read(struct sqlite *db, const char *table,
+				 char **out, struct error *err);
 /* In a load's transaction. TRANSIENT: the next try prepares anew. */
-int signature_check(struct sqlite_target *d, struct error *err);
-int signature_check_replaced(struct sqlite_target *d, struct error *err);
+int sqlite_target_signature_check(struct sqlite_target *d, struct error *err);
+int sqlite_target_signature_check_replaced(struct sqlite_target *d,
+					   struct error *err);
 
 /* owned.c: is the table of marks there? SCHEMA if something has its name that
  * is no table, or if it has triggers. */
-int owned_has_marks(struct sqlite *db, bool *out, struct error *err);
+int sqlite_target_owned_has_marks(struct sqlite *db, bool *out,
+				  struct error *err);
 
 /* mark.c */
-extern const char mark_table_sql[];
+extern const char sqlite_target_mark_table_sql[];
 void sqlite_target_mark_init(struct sqlite_target *d,
 			     const struct destination_ops *ops);
 /* Set the pipeline's watermark without loading; makes its row if there is
  * none. A run that is under way notices. `created` < 0: as it is. */
-int mark_put(struct sqlite_target *d, const struct place *place,
-	     const char *pipeline, const char *watermark, int created,
-	     struct error *err);
+int sqlite_target_mark_put(struct sqlite_target *d, const struct place *place,
+			   const char *pipeline, const char *watermark,
+			   int created, struct error *err);
 /* In prepare's transaction: STATE if the refresh of another process on this
  * host is under way. */
-int mark_check_free(struct sqlite_target *d, const char *pipeline,
-		    struct error *err);
+int sqlite_target_mark_check_free(struct sqlite_target *d, const char *pipeline,
+				  struct error *err);
 /* In prepare's transaction: the row's fence is at least the writer's, STATE if
  * it is higher; a refresh before it is over. */
-int mark_claim(struct sqlite_target *d, const struct target *target,
-	       struct error *err);
+int sqlite_target_mark_claim(struct sqlite_target *d,
+			     const struct target *target, struct error *err);
 /* In the transaction that makes the stage: from now on any other run of the
  * pipeline finds itself overtaken. */
-int mark_take_over(struct sqlite_target *d, const char *pipeline,
-		   struct error *err);
+int sqlite_target_mark_take_over(struct sqlite_target *d, const char *pipeline,
+				 struct error *err);
 /* Of a refresh that ends without finish(), as far as that can be done. */
-void mark_give_back(struct sqlite_target *d);
+void sqlite_target_mark_give_back(struct sqlite_target *d);
 /* The row, if it is about this target: `known` and what comes with it. */
-int mark_history(struct sqlite *db, const struct place *place,
-		 const char *pipeline, struct plan *out, struct error *err);
+int sqlite_target_mark_history(struct sqlite *db, const struct place *place,
+			       const char *pipeline, struct plan *out,
+			       struct error *err);
 /* As in struct sql_load_engine. */
 int sqlite_target_mark_look(struct sql_mark *m, bool rows,
 			    struct checkpoint *now, char **table,
@@ -137,22 +141,26 @@ int sqlite_target_identity(struct destination *base,
 /* statements.c: d->insert, or d->remove and d->add, or all of them, for
  * d->target, into `table` (quoted).
  * `there`: the target's columns. */
-int statements_make(struct sqlite_target *d, const char *table,
-		    const struct catalog_table *there, struct error *err);
-void statements_release(struct sqlite_target *d);
+int sqlite_target_statements_make(struct sqlite_target *d, const char *table,
+				  const struct catalog_table *there,
+				  struct error *err);
+void sqlite_target_statements_release(struct sqlite_target *d);
 /* delivered.c: the parameter of what was delivered; and, for the rows of one
  * batch, the checkpoint's `delivered`. */
-int statements_delivered_at(const struct schema *schema);
-void statements_set_delivered(struct sqlite_target *d, const char *text);
+int sqlite_target_statements_delivered_at(const struct schema *schema);
+void sqlite_target_statements_set_delivered(struct sqlite_target *d,
+					    const char *text);
 
 /* bind.c: one row's columns at positions 1.. of the statement; texts live in
  * d->texts until the next row. */
-void bind_row(struct sqlite_target *d, struct sqlite_statement *st,
-	      const struct batch *b, size_t row);
-void bind_print_instant(struct strbuf *sb, int64_t us);
+void sqlite_target_bind_row(struct sqlite_target *d,
+			    struct sqlite_statement *st, const struct batch *b,
+			    size_t row);
+void sqlite_target_bind_print_instant(struct strbuf *sb, int64_t us);
 
 /* statements.c: "t.key = ?1", of a row that is bound. */
-void statements_key(struct strbuf *sb, const struct schema *schema);
+void sqlite_target_statements_key(struct strbuf *sb,
+				  const struct schema *schema);
 
 /* preview.c: a dry run. The rows that a batch is about are brought into a
  * temporary copy of the table, and it is loaded into that. */

@@ -79,7 +79,7 @@ static int load_upsert(struct sqlite_target *d, const struct batch *b,
 		if (rc)
 			return rc;
 		d->met = false;
-		bind_row(d, d->insert, b, row);
+		sqlite_target_bind_row(d, d->insert, b, row);
 		rc = sqlite_read(d->insert, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
@@ -108,7 +108,7 @@ static int load_update(struct sqlite_target *d, const struct batch *b,
 		if (rc)
 			return rc;
 		d->met = false;
-		bind_row(d, d->insert, b, row);
+		sqlite_target_bind_row(d, d->insert, b, row);
 		rc = sqlite_read(d->insert, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
@@ -134,7 +134,7 @@ static int load_remove(struct sqlite_target *d, const struct batch *b,
 		rc = load_look(d, i, err);
 		if (rc)
 			return rc;
-		bind_row(d, d->remove, b, row);
+		sqlite_target_bind_row(d, d->remove, b, row);
 		rc = sqlite_read(d->remove, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
@@ -152,7 +152,7 @@ static int load_insert(struct sqlite_target *d, const struct batch *b,
 	for (size_t i = 0; i < d->order.n && !rc; i++) {
 		size_t row = d->order.rows[i];
 
-		bind_row(d, d->add, b, row);
+		sqlite_target_bind_row(d, d->add, b, row);
 		rc = sqlite_read(d->add, err);
 		if (rc)
 			return load_row_failed(d, b, row, err);
@@ -216,7 +216,7 @@ static void load_bind_raw(struct sqlite_target *d, const struct batch *b,
 {
 	int at = (int)b->schema->n_columns;
 
-	bind_row(d, d->insert, b, row);
+	sqlite_target_bind_row(d, d->insert, b, row);
 	sqlite_bind_str(d->insert, at + 1, next->batch_id ? next->batch_id : "",
 			-1);
 	sqlite_bind_i64(d->insert, at + 2, load_raw_number(d, row));
@@ -259,7 +259,7 @@ static int load_refuse_left_out(struct sqlite_target *d, struct error *err)
 	struct strbuf list = STRBUF_INIT;
 	struct error ignored = ERROR_INIT;
 
-	catalog_triggers(d->db, d->place.base, &names, &ignored);
+	sqlite_target_catalog_triggers(d->db, d->place.base, &names, &ignored);
 	for (size_t i = 0; i < names.n; i++)
 		strbuf_addf(&list, "%s%s", i ? ", " : "", names.items[i]);
 	error_set(err, ERROR_DATA,
@@ -284,7 +284,7 @@ static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
 		struct sqlite_statement *st = d->written[i] ? d->look : d->same;
 		size_t row = d->order.rows[i];
 
-		bind_row(d, st, b, row);
+		sqlite_target_bind_row(d, st, b, row);
 		if (d->target->mode == LOAD_APPEND && d->written[i])
 			sqlite_bind_i64(st, (int)b->schema->n_columns + 1,
 					load_raw_number(d, row));
@@ -324,7 +324,7 @@ static int load_order(struct sqlite_target *d, const struct batch *b,
 		rc = failpoint("before_merge", err);
 	if (rc)
 		return rc;
-	statements_set_delivered(d, next->delivered);
+	sqlite_target_statements_set_delivered(d, next->delivered);
 	d->written =
 		d->look ? xcalloc(d->order.n + 1, sizeof(*d->written)) : NULL;
 	rc = load_by_mode(d, b, next, out, err);
@@ -352,7 +352,7 @@ static int load_begin(struct sql_mark *m, bool rows, struct error *err)
 static int load_same(struct sql_mark *m, const char *table, struct error *err)
 {
 	(void)table;
-	return signature_check((struct sqlite_target *)m, err);
+	return sqlite_target_signature_check((struct sqlite_target *)m, err);
 }
 
 static int load_rows(struct sql_mark *m, const struct batch *b,
@@ -363,7 +363,7 @@ static int load_rows(struct sql_mark *m, const struct batch *b,
 	int rc = 0;
 
 	for (size_t i = 0; !rc && d->pull && i < d->order.n; i++) {
-		bind_row(d, d->pull, b, d->order.rows[i]);
+		sqlite_target_bind_row(d, d->pull, b, d->order.rows[i]);
 		rc = sqlite_read(d->pull, err);
 	}
 	return rc ? rc : load_order(d, b, next, out, err);

@@ -5,16 +5,17 @@
 #include "core/base/failpoint.h"
 #include "destinations/sqlite/internal.h"
 
-const char mark_table_sql[] = "CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
-			      "  pipeline TEXT NOT NULL PRIMARY KEY,\n"
-			      "  watermark TEXT,\n"
-			      "  batch_id TEXT NOT NULL DEFAULT '',\n"
-			      "  fence INTEGER NOT NULL DEFAULT 0,\n"
-			      "  rows_total INTEGER NOT NULL DEFAULT 0,\n"
-			      "  updated_at TEXT NOT NULL,\n"
-			      "  created_target INTEGER NOT NULL DEFAULT 0,\n"
-			      "  target TEXT NOT NULL DEFAULT '',\n"
-			      "  target_rows INTEGER NOT NULL DEFAULT 0)";
+const char sqlite_target_mark_table_sql[] =
+	"CREATE TABLE main." NAME_WATERMARK_TABLE " (\n"
+	"  pipeline TEXT NOT NULL PRIMARY KEY,\n"
+	"  watermark TEXT,\n"
+	"  batch_id TEXT NOT NULL DEFAULT '',\n"
+	"  fence INTEGER NOT NULL DEFAULT 0,\n"
+	"  rows_total INTEGER NOT NULL DEFAULT 0,\n"
+	"  updated_at TEXT NOT NULL,\n"
+	"  created_target INTEGER NOT NULL DEFAULT 0,\n"
+	"  target TEXT NOT NULL DEFAULT '',\n"
+	"  target_rows INTEGER NOT NULL DEFAULT 0)";
 
 /* Pipelines that append to one table share its numbers, which rows_total is
  * the highest of. */
@@ -218,8 +219,9 @@ static int mark_read(struct sqlite_target *d, const char *pipeline,
 	return sql_mark_read(&d->mark, &read_mark, NULL, pipeline, out, err);
 }
 
-int mark_history(struct sqlite *db, const struct place *place,
-		 const char *pipeline, struct plan *out, struct error *err)
+int sqlite_target_mark_history(struct sqlite *db, const struct place *place,
+			       const char *pipeline, struct plan *out,
+			       struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st, history_sql, err);
@@ -240,9 +242,9 @@ int mark_history(struct sqlite *db, const struct place *place,
 	return rc;
 }
 
-int mark_put(struct sqlite_target *d, const struct place *place,
-	     const char *pipeline, const char *watermark, int created,
-	     struct error *err)
+int sqlite_target_mark_put(struct sqlite_target *d, const struct place *place,
+			   const char *pipeline, const char *watermark,
+			   int created, struct error *err)
 {
 	const struct mark_place at = mark_place(d->path, place);
 
@@ -262,8 +264,8 @@ static int mark_set_id(struct sqlite_target *d,
 	return sql_mark_change(&d->mark, statement, NULL, &facts, NULL, err);
 }
 
-int mark_claim(struct sqlite_target *d, const struct target *target,
-	       struct error *err)
+int sqlite_target_mark_claim(struct sqlite_target *d,
+			     const struct target *target, struct error *err)
 {
 	const struct writer *w = &target->writer;
 	const char *pipeline = target->pipeline;
@@ -284,8 +286,8 @@ int mark_claim(struct sqlite_target *d, const struct target *target,
 	return rc;
 }
 
-int mark_check_free(struct sqlite_target *d, const char *pipeline,
-		    struct error *err)
+int sqlite_target_mark_check_free(struct sqlite_target *d, const char *pipeline,
+				  struct error *err)
 {
 	struct checkpoint now;
 	bool there = false;
@@ -294,7 +296,7 @@ int mark_check_free(struct sqlite_target *d, const char *pipeline,
 	if (!d->db)
 		return 0;
 	checkpoint_init(&now);
-	rc = owned_has_marks(d->db, &there, err);
+	rc = sqlite_target_owned_has_marks(d->db, &there, err);
 	if (!rc && there)
 		rc = mark_read(d, pipeline, &now, err);
 	if (!rc)
@@ -303,8 +305,8 @@ int mark_check_free(struct sqlite_target *d, const char *pipeline,
 	return rc;
 }
 
-int mark_take_over(struct sqlite_target *d, const char *pipeline,
-		   struct error *err)
+int sqlite_target_mark_take_over(struct sqlite_target *d, const char *pipeline,
+				 struct error *err)
 {
 	struct checkpoint now;
 	char *id = refresh_id_new();
@@ -320,7 +322,7 @@ int mark_take_over(struct sqlite_target *d, const char *pipeline,
 	return rc;
 }
 
-void mark_give_back(struct sqlite_target *d)
+void sqlite_target_mark_give_back(struct sqlite_target *d)
 {
 	const char *own = d->mark.seen.batch_id;
 
@@ -335,7 +337,7 @@ int sqlite_target_mark_look(struct sql_mark *m, bool rows,
 {
 	struct sqlite_target *d = (struct sqlite_target *)m;
 	bool there = false;
-	int rc = owned_has_marks(d->db, &there, err);
+	int rc = sqlite_target_owned_has_marks(d->db, &there, err);
 
 	(void)rows;
 	(void)table;
@@ -374,7 +376,8 @@ static int mark_drop_leftover(struct sqlite_target *d, struct error *err)
 	int rc = 0;
 
 	if (!d->target->refresh)
-		rc = catalog_has(d->db, d->place.build, &there, err);
+		rc = sqlite_target_catalog_has(d->db, d->place.build, &there,
+					       err);
 	return rc || !there ? rc : mark_drop_stage(d, err);
 }
 
@@ -395,7 +398,7 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 {
 	struct sqlite_target *d = (struct sqlite_target *)k;
 	struct place *place = xcalloc(1, sizeof(*place));
-	int rc = place_set(place, target, err);
+	int rc = sqlite_target_place_set(place, target, err);
 
 	out->own = place;
 	if (rc)
@@ -403,9 +406,10 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 	out->at = mark_place(d->path, place);
 	out->where = d->path;
 	if (d->db && look == MARK_LOOK_ALL)
-		rc = catalog_has(d->db, place->table, &out->has_target, err);
+		rc = sqlite_target_catalog_has(d->db, place->table,
+					       &out->has_target, err);
 	if (!rc && d->db && look != MARK_LOOK_NAMES)
-		rc = owned_has_marks(d->db, &out->has_marks, err);
+		rc = sqlite_target_owned_has_marks(d->db, &out->has_marks, err);
 	return rc;
 }
 
@@ -435,9 +439,10 @@ static int mark_set(struct mark_keeper *k, const struct mark_found *f,
 	int rc = sqlite_begin(d->db, err);
 
 	if (!rc && !f->has_marks)
-		rc = sqlite_exec(d->db, mark_table_sql, err);
+		rc = sqlite_exec(d->db, sqlite_target_mark_table_sql, err);
 	if (!rc)
-		rc = mark_put(d, f->own, pipeline, watermark, -1, err);
+		rc = sqlite_target_mark_put(d, f->own, pipeline, watermark, -1,
+					    err);
 	rc = sql_mark_end(&d->mark, rc, err);
 	return rc;
 }
@@ -451,12 +456,13 @@ static int mark_raise(struct mark_keeper *k, const struct mark_found *f,
 	int rc = sqlite_begin(d->db, err);
 
 	if (!rc)
-		rc = owned_has_marks(d->db, &there, err);
+		rc = sqlite_target_owned_has_marks(d->db, &there, err);
 	if (!rc)
 		rc = sql_mark_raise(&d->mark, &f->at, pipeline, mark, &raised,
 				    err);
 	if (rc > 0)
-		rc = mark_put(d, f->own, pipeline, raised, -1, err);
+		rc = sqlite_target_mark_put(d, f->own, pipeline, raised, -1,
+					    err);
 	rc = sql_mark_end(&d->mark, rc, err);
 	free(raised);
 	return rc;

@@ -13,7 +13,8 @@ static const char owned_sql[] =
 	"WHERE name = '" NAME_WATERMARK_TABLE "' COLLATE NOCASE\n"
 	"  AND type <> 'trigger'";
 
-int owned_has_marks(struct sqlite *db, bool *out, struct error *err)
+int sqlite_target_owned_has_marks(struct sqlite *db, bool *out,
+				  struct error *err)
 {
 	struct sqlite_statement *st = NULL;
 	int rc = sqlite_prepare(db, &st, owned_sql, err);

@@ -24,7 +24,8 @@ static int place_check(const struct table_name *name, const char *text,
 	return 0;
 }
 
-int place_set(struct place *out, const struct target *target, struct error *err)
+int sqlite_target_place_set(struct place *out, const struct target *target,
+			    struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
 	int rc = table_name_parse(&name, target->table, err);

@@ -129,14 +129,14 @@ static void sqlite_plan_fit(const void *context, size_t column,
 	const struct column *source =
 		&plan->base.target->schema->columns[column];
 	const struct catalog_column *c =
-		catalog_find(&plan->table, source->name);
+		sqlite_target_catalog_find(&plan->table, source->name);
 	enum type_kind kind = source->type.kind;
 
-	out->wanted = type_declared(kind);
-	out->mapping = type_mapping(kind);
+	out->wanted = sqlite_target_type_declared(kind);
+	out->mapping = sqlite_target_type_mapping(kind);
 	if (!c)
 		return;
-	out->fit = type_fit(kind, c->type, plan->table.strict);
+	out->fit = sqlite_target_type_fit(kind, c->type, plan->table.strict);
 	/* A table of our own making has the wanted type: the mapping of the
 	 * type says how well it holds the source's. */
 	if (out->fit == FIT_EXACT && out->mapping != MAPPING_EXACT)
@@ -182,12 +182,12 @@ static int plan_look_at_readable(struct sqlite_plan *plan, struct sqlite *db,
 
 	if (target->mode != LOAD_APPEND)
 		return 0;
-	catalog_init(&t);
-	rc = catalog_read(db, "main", plan->base.place->table, target->schema,
-			  &t, err);
+	sqlite_target_catalog_init(&t);
+	rc = sqlite_target_catalog_read(db, "main", plan->base.place->table,
+					target->schema, &t, err);
 	if (t.exists)
 		plan_set_readable(&plan->base, t.is_view, plan->base.exists);
-	catalog_release(&t);
+	sqlite_target_catalog_release(&t);
 	return rc;
 }
 
@@ -195,7 +195,7 @@ static int plan_look_at_marks(struct plan *plan, struct sqlite *db,
 			      struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc = owned_has_marks(db, &plan->has_watermark, &why);
+	int rc = sqlite_target_owned_has_marks(db, &plan->has_watermark, &why);
 
 	if (rc == -ERROR_SCHEMA) {
 		plan->has_watermark = false;
@@ -211,8 +211,9 @@ static int sqlite_plan_look(struct plan *base, struct error *err)
 {
 	struct sqlite_plan *plan = (struct sqlite_plan *)base;
 	struct sqlite *db = ((struct sqlite_target *)base->destination)->db;
-	int rc = catalog_read(db, "main", base->place->base,
-			      base->target->schema, &plan->table, err);
+	int rc = sqlite_target_catalog_read(db, "main", base->place->base,
+					    base->target->schema, &plan->table,
+					    err);
 
 	if (rc)
 		return rc;
@@ -220,8 +221,8 @@ static int sqlite_plan_look(struct plan *base, struct error *err)
 	if (db)
 		rc = plan_look_at_marks(base, db, err);
 	if (!rc && base->has_watermark)
-		rc = mark_history(db, base->place, base->target->pipeline, base,
-				  err);
+		rc = sqlite_target_mark_history(
+			db, base->place, base->target->pipeline, base, err);
 	return rc ? rc : plan_look_at_readable(plan, db, err);
 }
 
@@ -257,17 +258,17 @@ static void sqlite_plan_free(struct plan *base)
 {
 	struct sqlite_plan *plan = (struct sqlite_plan *)base;
 
-	catalog_release(&plan->table);
+	sqlite_target_catalog_release(&plan->table);
 }
 
-const struct plan_engine sqlite_plan_engine = {
+const struct plan_engine sqlite_target_plan_engine = {
 	.title = "SQLite",
 	.case_blind = true,
 	.size = sizeof(struct sqlite_plan),
 	.look = sqlite_plan_look,
 	.check = sqlite_plan_check,
 	.fit = sqlite_plan_fit,
-	.ddl = sqlite_plan_ddl,
+	.ddl = sqlite_target_plan_ddl,
 	.has_rows = sqlite_plan_has_rows,
 	.warn = sqlite_plan_warn,
 	.release = sqlite_plan_free,

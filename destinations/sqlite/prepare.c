@@ -49,8 +49,8 @@ static int prepare_row(struct plan *plan, bool due, struct error *err)
 	struct sqlite_target *d = prepare_target(plan);
 	const struct target *target = plan->target;
 	bool created = plan->created || (!plan->exists && !target->refresh);
-	int rc = due ? mark_put(d, &d->place, target->pipeline, NULL, created,
-				err)
+	int rc = due ? sqlite_target_mark_put(d, &d->place, target->pipeline,
+					      NULL, created, err)
 		     : 0;
 
 	return rc ? rc : prepare_numbers(d, plan, target, err);
@@ -58,26 +58,28 @@ static int prepare_row(struct plan *plan, bool due, struct error *err)
 
 static int prepare_claim(struct plan *plan, struct error *err)
 {
-	return mark_claim(prepare_target(plan), plan->target, err);
+	return sqlite_target_mark_claim(prepare_target(plan), plan->target,
+					err);
 }
 
 static int prepare_take_over(struct plan *plan, struct error *err)
 {
-	return mark_take_over(prepare_target(plan), plan->target->pipeline,
-			      err);
+	return sqlite_target_mark_take_over(prepare_target(plan),
+					    plan->target->pipeline, err);
 }
 
 static int prepare_plan(struct sqlite_target *d, const struct target *target,
 			struct plan *plan, struct error *err)
 {
-	int rc = signature_read(d->db, d->place.base, &d->signature, err);
+	int rc = sqlite_target_signature_read(d->db, d->place.base,
+					      &d->signature, err);
 
 	d->schema_version = -1;
 	/* Who claims the pipeline knows that no refresh of it is alive. */
 	if (!rc && !target->writer.claim)
-		rc = mark_check_free(d, target->pipeline, err);
+		rc = sqlite_target_mark_check_free(d, target->pipeline, err);
 	return rc ? rc
-		  : plan_make_sure(plan, &sqlite_plan_engine,
+		  : plan_make_sure(plan, &sqlite_target_plan_engine,
 				   &d->mark.keeper.base, &d->place, target,
 				   err);
 }
@@ -91,9 +93,9 @@ static int prepare_sign(struct sqlite_target *d, const struct target *target,
 		d->replaced = d->signature;
 		d->signature = NULL;
 	}
-	return signature_read(d->db,
-			      target->refresh ? d->place.build : d->place.base,
-			      &d->signature, err);
+	return sqlite_target_signature_read(
+		d->db, target->refresh ? d->place.build : d->place.base,
+		&d->signature, err);
 }
 
 static int prepare_made(struct plan *plan, struct error *err)
@@ -143,15 +145,15 @@ static int prepare_statements(struct sqlite_target *d,
 	struct catalog_table there;
 	int rc;
 
-	catalog_init(&there);
-	rc = catalog_read(d->db, "main",
-			  target->refresh ? d->place.build : d->place.base,
-			  target->schema, &there, err);
+	sqlite_target_catalog_init(&there);
+	rc = sqlite_target_catalog_read(
+		d->db, "main", target->refresh ? d->place.build : d->place.base,
+		target->schema, &there, err);
 	if (!rc)
-		rc = statements_make(
+		rc = sqlite_target_statements_make(
 			d, target->refresh ? d->place.building : d->place.rows,
 			&there, err);
-	catalog_release(&there);
+	sqlite_target_catalog_release(&there);
 	return rc;
 }
 
@@ -164,7 +166,7 @@ int sqlite_target_prepare(struct destination *base, const struct target *target,
 
 	d->target = NULL;
 	d->mark.refreshed = d->mark.built = 0;
-	rc = place_set(&d->place, target, err);
+	rc = sqlite_target_place_set(&d->place, target, err);
 	if (!rc && target->preview)
 		return sqlite_target_prepare_preview(d, target, err);
 	if (!rc)

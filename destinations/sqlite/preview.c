@@ -44,7 +44,7 @@ static void preview_columns(struct strbuf *sb, const struct catalog_table *t,
 	for (size_t i = 0; i < t->n_columns; i++) {
 		const struct catalog_column *c = &t->columns[i];
 
-		if (c->generated || !catalog_find(copy, c->name))
+		if (c->generated || !sqlite_target_catalog_find(copy, c->name))
 			continue;
 		strbuf_addstr(sb, before);
 		if (values && !strcasecmp(c->name, NAME_RAW_SEQ))
@@ -68,7 +68,7 @@ static int preview_pull(struct sqlite_target *d, const struct target *target,
 
 	preview_columns(&columns, t, copy, false);
 	preview_columns(&values, t, copy, true);
-	statements_key(&key, target->schema);
+	sqlite_target_statements_key(&key, target->schema);
 	strbuf_addf(&sql,
 		    "INSERT INTO %s (%s)\nSELECT %s FROM %s AS t\nWHERE %s\n"
 		    "  AND NOT EXISTS (SELECT 1 FROM %s AS t WHERE %s)\n"
@@ -96,16 +96,17 @@ static int preview_statements(struct sqlite_target *d,
 	bool pulls = plan->table.plain && !target->refresh;
 	int rc;
 
-	catalog_init(&copy);
-	rc = catalog_read(d->db, "temp", d->place.base, target->schema, &copy,
-			  err);
+	sqlite_target_catalog_init(&copy);
+	rc = sqlite_target_catalog_read(d->db, "temp", d->place.base,
+					target->schema, &copy, err);
 	copy.triggers = plan->table.triggers;
 	copy.other_unique = plan->table.other_unique;
 	if (!rc)
-		rc = statements_make(d, d->place.copy, &copy, err);
+		rc = sqlite_target_statements_make(d, d->place.copy, &copy,
+						   err);
 	if (!rc && pulls)
 		rc = preview_pull(d, target, &plan->table, &copy, err);
-	catalog_release(&copy);
+	sqlite_target_catalog_release(&copy);
 	return rc;
 }
 
@@ -116,7 +117,7 @@ int sqlite_target_prepare_preview(struct sqlite_target *d,
 	struct sqlite_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
-	rc = plan_make_sure(&plan.base, &sqlite_plan_engine,
+	rc = plan_make_sure(&plan.base, &sqlite_target_plan_engine,
 			    &d->mark.keeper.base, &d->place, target, err);
 	if (!rc)
 		rc = preview_open(d, err);
@@ -143,7 +144,7 @@ static int preview_key_index(struct sqlite_target *d, char **index,
 	int rc;
 
 	strbuf_addf(&sql, "SELECT 1 FROM %s AS t WHERE ", d->place.rows);
-	statements_key(&sql, d->target->schema);
+	sqlite_target_statements_key(&sql, d->target->schema);
 	rc = sqlite_explain(d->db, sql.data, &plan, index, err);
 	strbuf_release(&sql);
 	free(plan);

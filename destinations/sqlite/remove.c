@@ -27,7 +27,7 @@ static int remove_prepare(struct sqlite_target *d, struct error *err)
 	if (d->drop)
 		return 0;
 	remove_statement(&sql, d);
-	statements_key(&sql, s);
+	sqlite_target_statements_key(&sql, s);
 	if (d->mark.soft_delete != SOFT_DELETE_NONE) {
 		strbuf_addstr(&sql, " AND t.");
 		sql_quote_name(&sql, d->target->soft_delete, '"');
@@ -50,7 +50,7 @@ int sqlite_target_remove_rows(struct sql_mark *m, const struct batch *keys,
 	for (size_t i = 0; i < d->order.n && !rc; i++) {
 		if (atomic_load(&d->interrupted))
 			return error_set(err, ERROR_STOPPED, "interrupted");
-		bind_row(d, d->drop, keys, d->order.rows[i]);
+		sqlite_target_bind_row(d, d->drop, keys, d->order.rows[i]);
 		rc = sqlite_read(d->drop, err);
 		*removed += rc ? 0 : sqlite_changes_count(d->db);
 	}

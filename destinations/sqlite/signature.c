@@ -12,12 +12,14 @@ static const char signature_sql[] =
 	"FROM main.sqlite_schema WHERE tbl_name = ?1 COLLATE NOCASE\n"
 	"ORDER BY type, name";
 
-int signature_read(struct sqlite *db, const char *table, char **out,
-		   struct error *err)
+int sqlite_target_signature_read(struct sqlite *db, const char *table,
+				 char **out, struct error *err)
 {
 	struct strlist found = STRLIST_INIT;
 	struct strbuf sb = STRBUF_INIT;
-	int rc = db ? catalog_list(db, signature_sql, table, &found, err) : 0;
+	int rc = db ? sqlite_target_catalog_list(db, signature_sql, table,
+						 &found, err)
+		    : 0;
 
 	for (size_t i = 0; !rc && i < found.n; i++)
 		strbuf_addf(&sb, "%s\n", found.items[i]);
@@ -32,7 +34,7 @@ static int signature_compare(struct sqlite_target *d, const char *table,
 			     const char *expected, struct error *err)
 {
 	char *now = NULL;
-	int rc = signature_read(d->db, table, &now, err);
+	int rc = sqlite_target_signature_read(d->db, table, &now, err);
 
 	if (!rc && strcmp(expected ? expected : "", now) != 0)
 		rc = target_refuse_altered(
@@ -59,7 +61,7 @@ static int signature_version(struct sqlite_target *d, int64_t *out,
 	return rc < 0 ? rc : 0;
 }
 
-int signature_check(struct sqlite_target *d, struct error *err)
+int sqlite_target_signature_check(struct sqlite_target *d, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
 	int64_t version = -1;
@@ -73,7 +75,8 @@ int signature_check(struct sqlite_target *d, struct error *err)
 	return rc;
 }
 
-int signature_check_replaced(struct sqlite_target *d, struct error *err)
+int sqlite_target_signature_check_replaced(struct sqlite_target *d,
+					   struct error *err)
 {
 	return signature_compare(d, d->place.base, d->replaced, err);
 }

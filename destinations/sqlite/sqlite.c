@@ -74,8 +74,8 @@ static void sqlite_target_close(struct destination *base)
 
 	if (!d)
 		return;
-	statements_release(d);
-	mark_give_back(d);
+	sqlite_target_statements_release(d);
+	sqlite_target_mark_give_back(d);
 	sqlite_close(d->db);
 	place_release(&d->place);
 	row_order_release(&d->order);
@@ -132,11 +132,11 @@ static int sqlite_target_inspect(struct destination *base,
 				 struct inspection *out, struct error *err)
 {
 	struct place place = { .table = NULL };
-	int rc = place_set(&place, target, err);
+	int rc = sqlite_target_place_set(&place, target, err);
 
 	if (!rc)
-		rc = plan_inspect(&sqlite_plan_engine, base, &place, target,
-				  out, err);
+		rc = plan_inspect(&sqlite_target_plan_engine, base, &place,
+				  target, out, err);
 	place_release(&place);
 	return rc;
 }

@@ -94,7 +94,7 @@ static void statement_same_version(struct statement *s, size_t mark)
 static void statement_newer(struct statement *s, bool excluded)
 {
 	size_t mark = (size_t)s->schema->mark;
-	int delivered = statements_delivered_at(s->schema);
+	int delivered = sqlite_target_statements_delivered_at(s->schema);
 
 	if (s->target->in_place) {
 		statement_same_version(s, mark);
@@ -358,7 +358,8 @@ static void statement_same(struct statement *s, const char *table)
 	strbuf_addstr(&s->sql, update ? ")" : ", false))");
 }
 
-void statements_key(struct strbuf *sb, const struct schema *schema)
+void sqlite_target_statements_key(struct strbuf *sb,
+				  const struct schema *schema)
 {
 	struct statement s = { .sql = *sb, .schema = schema };
 
@@ -383,7 +384,7 @@ static bool statement_note_newer(void *ctx, const char *a, size_t n_a,
 	struct sqlite_target *d = ctx;
 
 	d->met = true;
-	return version_is_current(d->version, a, n_a, b, n_b);
+	return sqlite_target_version_is_current(d->version, a, n_a, b, n_b);
 }
 
 static enum version_order statement_version(const struct target *target,
@@ -396,11 +397,11 @@ static enum version_order statement_version(const struct target *target,
 	if (schema->mark < 0 || target->overwrite)
 		return VERSION_NONE;
 	mark = &schema->columns[schema->mark];
-	c = catalog_find(there, mark->name);
-	return type_version(mark->type.kind, c ? c->type : "");
+	c = sqlite_target_catalog_find(there, mark->name);
+	return sqlite_target_type_version(mark->type.kind, c ? c->type : "");
 }
 
-void statements_release(struct sqlite_target *d)
+void sqlite_target_statements_release(struct sqlite_target *d)
 {
 	sqlite_finalize(d->insert);
 	sqlite_finalize(d->remove);
@@ -436,9 +437,7 @@ static int statement_halves(struct sqlite_target *d, struct statement *s,
 	rc = statement_prepare(d, s, &d->remove, err);
 	statement_insert(s, table);
 	strbuf_addstr(&s->sql, "DO NOTHING");
-	if (!rc)
-		rc = statement_prepare(d, s, &d->add, err);
-	return rc;
+	return rc ? rc : statement_prepare(d, s, &d->add, err);
 }
 
 static int statement_looks(struct sqlite_target *d, struct statement *s,
@@ -457,15 +456,16 @@ static void statement_find_soft_delete(struct sqlite_target *d,
 {
 	const char *name = d->target->soft_delete;
 	const struct catalog_column *c =
-		name ? catalog_find(there, name) : NULL;
+		name ? sqlite_target_catalog_find(there, name) : NULL;
 
 	d->mark.soft_delete = soft_delete_of(d->target, c ? c->type : NULL);
 	d->soft_zone =
 		c && (strcasestr(c->type, "TZ") || strcasestr(c->type, "ZONE"));
 }
 
-int statements_make(struct sqlite_target *d, const char *table,
-		    const struct catalog_table *there, struct error *err)
+int sqlite_target_statements_make(struct sqlite_target *d, const char *table,
+				  const struct catalog_table *there,
+				  struct error *err)
 {
 	struct statement s = { .sql = STRBUF_INIT,
 			       .schema = d->target->schema,
@@ -476,7 +476,7 @@ int statements_make(struct sqlite_target *d, const char *table,
 	bool in_halves = mode == LOAD_DELETE_INSERT && !refresh;
 	int rc;
 
-	statements_release(d);
+	sqlite_target_statements_release(d);
 	statement_find_soft_delete(d, there);
 	s.soft_delete = d->mark.soft_delete;
 	s.mark = d->target->soft_delete;

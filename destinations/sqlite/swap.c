@@ -38,20 +38,20 @@ static int swap_view(struct sqlite_target *d, struct error *err)
 
 	if (d->target->mode != LOAD_APPEND)
 		return 0;
-	catalog_init(&raw);
-	rc = catalog_read(d->db, "main", d->place.base, d->target->schema, &raw,
-			  err);
+	sqlite_target_catalog_init(&raw);
+	rc = sqlite_target_catalog_read(d->db, "main", d->place.base,
+					d->target->schema, &raw, err);
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP VIEW IF EXISTS %s",
 				  d->place.readable);
-	ddl_view(&sql, &d->place, d->target, &raw);
+	sqlite_target_ddl_view(&sql, &d->place, d->target, &raw);
 	if (!rc)
 		rc = sqlite_exec(d->db, sql.data, err);
 	strbuf_reset(&sql);
-	ddl_raw_index(&sql, &d->place, d->target);
+	sqlite_target_ddl_raw_index(&sql, &d->place, d->target);
 	if (!rc)
 		rc = sqlite_exec(d->db, sql.data, err);
-	catalog_release(&raw);
+	sqlite_target_catalog_release(&raw);
 	strbuf_release(&sql);
 	return rc;
 }
@@ -61,11 +61,12 @@ int sqlite_target_swap_tables(struct sql_mark *m, const struct checkpoint *next,
 {
 	struct sqlite_target *d = (struct sqlite_target *)m;
 	struct strlist dependents = STRLIST_INIT;
-	int rc = signature_check_replaced(d, err);
+	int rc = sqlite_target_signature_check_replaced(d, err);
 
 	(void)next;
 	if (!rc)
-		rc = catalog_dependents(d->db, d->place.base, &dependents, err);
+		rc = sqlite_target_catalog_dependents(d->db, d->place.base,
+						      &dependents, err);
 	if (!rc)
 		rc = sqlite_execf(d->db, err, "DROP TABLE IF EXISTS %s",
 				  d->place.rows);
@@ -87,6 +88,6 @@ int sqlite_target_finish(struct destination *base,
 	struct sqlite_target *d = (struct sqlite_target *)base;
 	int rc = failpoint("stage_full", err);
 
-	statements_release(d);
+	sqlite_target_statements_release(d);
 	return rc ? rc : sql_load_swap(&d->mark, next, err);
 }

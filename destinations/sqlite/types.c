@@ -67,12 +67,12 @@ static enum affinity type_affinity(const char *declared)
 	return AFFINITY_NUMERIC;
 }
 
-const char *type_declared(enum type_kind kind)
+const char *sqlite_target_type_declared(enum type_kind kind)
 {
 	return type_table[kind].declared;
 }
 
-enum mapping type_mapping(enum type_kind kind)
+enum mapping sqlite_target_type_mapping(enum type_kind kind)
 {
 	return type_table[kind].mapping;
 }
@@ -113,7 +113,8 @@ static enum fit type_fit_number(enum type_kind kind, enum affinity affinity)
 	return affinity == AFFINITY_REAL ? FIT_EXACT : FIT_WIDER;
 }
 
-enum fit type_fit(enum type_kind kind, const char *declared, bool strict)
+enum fit sqlite_target_type_fit(enum type_kind kind, const char *declared,
+				bool strict)
 {
 	enum storage storage = type_table[kind].storage;
 	enum affinity affinity = type_affinity(declared);
@@ -148,7 +149,8 @@ enum fit type_fit(enum type_kind kind, const char *declared, bool strict)
 	}
 }
 
-enum version_order type_version(enum type_kind kind, const char *declared)
+enum version_order sqlite_target_type_version(enum type_kind kind,
+					      const char *declared)
 {
 	enum affinity affinity = type_affinity(declared);
 
@@ -203,7 +205,8 @@ static int version_compare_numbers(const char *a, size_t n_a, const char *b,
 	return x_nan || y_nan ? x_nan - y_nan : decimal_compare(&x, &y);
 }
 
-bool version_is_readable(enum version_order order, const char *text)
+bool sqlite_target_version_is_readable(enum version_order order,
+				       const char *text)
 {
 	struct decimal number;
 	int64_t us;
@@ -220,8 +223,8 @@ bool version_is_readable(enum version_order order, const char *text)
 }
 
 /* A text that cannot be read is not ours, and gives way. */
-bool version_is_current(enum version_order order, const char *a, size_t n_a,
-			const char *b, size_t n_b)
+bool sqlite_target_version_is_current(enum version_order order, const char *a,
+				      size_t n_a, const char *b, size_t n_b)
 {
 	if (!b)
 		return true;

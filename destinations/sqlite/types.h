@@ -16,11 +16,12 @@
 #include "destinations/common/drift.h"
 
 /* Declared type of a new column, and how well it holds the source's. */
-const char *type_declared(enum type_kind kind);
-enum mapping type_mapping(enum type_kind kind);
+const char *sqlite_target_type_declared(enum type_kind kind);
+enum mapping sqlite_target_type_mapping(enum type_kind kind);
 /* Does a column declared as `declared` hold every value as it is? FIT_GROWS:
- * type_declared() does, and all that the column has now. */
-enum fit type_fit(enum type_kind kind, const char *declared, bool strict);
+ * sqlite_target_type_declared() does, and all that the column has now. */
+enum fit sqlite_target_type_fit(enum type_kind kind, const char *declared,
+				bool strict);
 
 /* How versions (values of the mark column) are compared. */
 enum version_order {
@@ -31,11 +32,13 @@ enum version_order {
 	VERSION_TEXT /* by bytes */
 };
 /* `declared`: of the mark column in the target. */
-enum version_order type_version(enum type_kind kind, const char *declared);
+enum version_order sqlite_target_type_version(enum type_kind kind,
+					      const char *declared);
 /* Can a version be read? One that cannot compares as equal. */
-bool version_is_readable(enum version_order order, const char *text);
+bool sqlite_target_version_is_readable(enum version_order order,
+				       const char *text);
 /* Is version a as new as b, or newer? NULL is older than any. */
-bool version_is_current(enum version_order order, const char *a, size_t n_a,
-			const char *b, size_t n_b);
+bool sqlite_target_version_is_current(enum version_order order, const char *a,
+				      size_t n_a, const char *b, size_t n_b);
 
 #endif

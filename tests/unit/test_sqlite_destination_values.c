@@ -54,8 +54,8 @@ static void test_fit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if (type_fit(cases[i].kind, cases[i].declared,
-			     cases[i].strict) != cases[i].fit)
+		if (sqlite_target_type_fit(cases[i].kind, cases[i].declared,
+					   cases[i].strict) != cases[i].fit)
 			fail_msg("%s in %s", type_kind_name(cases[i].kind),
 				 cases[i].declared);
 }
@@ -118,22 +118,25 @@ static void test_versions(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *a = cases[i].older, *b = cases[i].newer;
 
-		if (!version_is_current(cases[i].order, b, strlen(b), a,
-					strlen(a)))
+		if (!sqlite_target_version_is_current(cases[i].order, b,
+						      strlen(b), a, strlen(a)))
 			fail_msg("%s is not newer than %s", b, a);
-		if (version_is_current(cases[i].order, a, strlen(a), b,
-				       strlen(b)))
+		if (sqlite_target_version_is_current(cases[i].order, a,
+						     strlen(a), b, strlen(b)))
 			fail_msg("%s is not older than %s", a, b);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
 		for (int k = 0; k < 2; k++)
-			assert_true(version_is_current(
+			assert_true(sqlite_target_version_is_current(
 				same[i].order, same[i].texts[k],
 				strlen(same[i].texts[k]), same[i].texts[!k],
 				strlen(same[i].texts[!k])));
-	assert_true(version_is_current(VERSION_TEXT, NULL, 0, NULL, 0));
-	assert_true(version_is_current(VERSION_TEXT, "", 0, NULL, 0));
-	assert_false(version_is_current(VERSION_TEXT, NULL, 0, "", 0));
+	assert_true(sqlite_target_version_is_current(VERSION_TEXT, NULL, 0,
+						     NULL, 0));
+	assert_true(
+		sqlite_target_version_is_current(VERSION_TEXT, "", 0, NULL, 0));
+	assert_false(
+		sqlite_target_version_is_current(VERSION_TEXT, NULL, 0, "", 0));
 }
 
 static void check_double(struct file *f, int64_t id, double x,
