@@ -78,7 +78,7 @@ static int inspect_time(struct sqlite_source *s,
 		tick_report(out, source->table,
 			    source_mark(&s->paged.layout)->name,
 			    sqlite_source_mark_doubt(s));
-	if (notation_is_instant(&s->notation))
+	if (sqlite_source_notation_is_instant(&s->notation))
 		return 0;
 	if (wall_clock_is_unknown(mark->time_zone)) {
 		report_zone_unknown(out, source->table,

@@ -67,7 +67,7 @@ int sqlite_source_refuse_notation(const struct sqlite_source *s,
 	struct strbuf like = STRBUF_INIT;
 	int rc;
 
-	notation_print(&like, &s->notation, clock_now_us());
+	sqlite_source_notation_print(&like, &s->notation, clock_now_us());
 	rc = error_set(err, ERROR_DATA,
 		       "the mark '%.40s' is not written as the others, such as "
 		       "%s: marks are compared as texts. " ERROR_FIX
@@ -134,8 +134,8 @@ static void marks_write_ranges(struct sqlite_source *s, struct paged_query *q,
 	/* Numbers; then what no date begins with. */
 	marks_range(s, q, NULL, "", NULL);
 	marks_range(s, q, "", "/", NULL);
-	if (!n->separator || notation_is_endless(from) ||
-	    !notation_parse(from, &us))
+	if (!n->separator || sqlite_source_notation_is_endless(from) ||
+	    !sqlite_source_notation_parse(from, &us))
 		return;
 	us += n->zone_us;
 	value_print_timestamp(&day, us, false);
@@ -189,7 +189,8 @@ static int marks_check_hidden(struct sqlite_source *s, const char *from,
 		sqlite_source_bind(st, i + 1, TYPE_TEXT, q.params[i]);
 	while (!rc && (rc = sqlite_read(st, err)) > 0) {
 		bool text = sqlite_class_of(st, 0) == SQLITE_CLASS_TEXT;
-		rc = text && notation_fits(&s->notation, sqlite_str(st, 0))
+		rc = text && sqlite_source_notation_fits(&s->notation,
+							 sqlite_str(st, 0))
 			     ? 0
 			     : marks_refuse_row(s, st, err);
 	}
@@ -208,16 +209,17 @@ int sqlite_source_find_notation(struct sqlite_source *s,
 
 	if (rc)
 		return rc;
-	notation_default(mark->type.kind, &s->notation);
-	if (text && !notation_of(text, &s->notation)) {
-		notation_default(mark->type.kind, &s->notation);
+	sqlite_source_notation_default(mark->type.kind, &s->notation);
+	if (text && !sqlite_source_notation_of(text, &s->notation)) {
+		sqlite_source_notation_default(mark->type.kind, &s->notation);
 		sqlite_source_refuse_notation(s, text, err);
 		rc = error_prefix(err, "table %s, column \"%s\"",
 				  s->paged.described->table, mark->name);
 	}
 	free(text);
 	if (!rc && from->value) {
-		notation_convert(&value, &s->notation, from->value);
+		sqlite_source_notation_convert(&value, &s->notation,
+					       from->value);
 		rc = marks_check_hidden(s, value.data, err);
 	}
 	strbuf_release(&value);

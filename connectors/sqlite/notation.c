@@ -9,7 +9,7 @@
 #define NOTATION_DAY  10 /* characters of 2024-01-31 */
 #define NOTATION_TIME 19 /* and of 2024-01-31 12:00:00 */
 
-bool notation_is_endless(const char *text)
+bool sqlite_source_notation_is_endless(const char *text)
 {
 	return !strcmp(text, "infinity") || !strcmp(text, "-infinity");
 }
@@ -21,12 +21,12 @@ static size_t notation_fraction(const char *text)
 		       : 0;
 }
 
-bool notation_parse(const char *text, int64_t *out_us)
+bool sqlite_source_notation_parse(const char *text, int64_t *out_us)
 {
 	return value_parse_instant(text, out_us);
 }
 
-bool notation_of(const char *text, struct notation *out)
+bool sqlite_source_notation_of(const char *text, struct notation *out)
 {
 	size_t n = strlen(text), digits;
 	int64_t us, wall;
@@ -35,8 +35,9 @@ bool notation_of(const char *text, struct notation *out)
 
 	*out = (struct notation){ .digits = -1 };
 	/* Years before 1 and beyond 9999 are out of order as texts. */
-	if (notation_is_endless(text) || n < NOTATION_DAY || text[4] != '-' ||
-	    text[n - 1] == 'C' || !notation_parse(text, &us))
+	if (sqlite_source_notation_is_endless(text) || n < NOTATION_DAY ||
+	    text[4] != '-' || text[n - 1] == 'C' ||
+	    !sqlite_source_notation_parse(text, &us))
 		return false;
 	if (n == NOTATION_DAY)
 		return true;
@@ -56,7 +57,7 @@ bool notation_of(const char *text, struct notation *out)
 	return true;
 }
 
-void notation_default(enum type_kind kind, struct notation *out)
+void sqlite_source_notation_default(enum type_kind kind, struct notation *out)
 {
 	*out = (struct notation){ .digits = -1 };
 	if (kind != TYPE_DATE)
@@ -65,22 +66,24 @@ void notation_default(enum type_kind kind, struct notation *out)
 		snprintf(out->zone, sizeof(out->zone), "+00:00");
 }
 
-bool notation_fits(const struct notation *n, const char *text)
+bool sqlite_source_notation_fits(const struct notation *n, const char *text)
 {
 	struct notation own;
 
-	if (notation_is_endless(text))
+	if (sqlite_source_notation_is_endless(text))
 		return true;
-	return notation_of(text, &own) && own.separator == n->separator &&
-	       own.digits == n->digits && !strcmp(own.zone, n->zone);
+	return sqlite_source_notation_of(text, &own) &&
+	       own.separator == n->separator && own.digits == n->digits &&
+	       !strcmp(own.zone, n->zone);
 }
 
-bool notation_is_instant(const struct notation *n)
+bool sqlite_source_notation_is_instant(const struct notation *n)
 {
 	return *n->zone != '\0';
 }
 
-void notation_print(struct strbuf *sb, const struct notation *n, int64_t us)
+void sqlite_source_notation_print(struct strbuf *sb, const struct notation *n,
+				  int64_t us)
 {
 	size_t start = sb->len;
 	int64_t wall = us + n->zone_us;
@@ -107,14 +110,15 @@ void notation_print(struct strbuf *sb, const struct notation *n, int64_t us)
 	strbuf_addstr(sb, n->zone);
 }
 
-void notation_convert(struct strbuf *sb, const struct notation *n,
-		      const char *text)
+void sqlite_source_notation_convert(struct strbuf *sb, const struct notation *n,
+				    const char *text)
 {
 	int64_t us;
 
-	if (notation_fits(n, text) || !notation_parse(text, &us) ||
-	    notation_is_endless(text))
+	if (sqlite_source_notation_fits(n, text) ||
+	    !sqlite_source_notation_parse(text, &us) ||
+	    sqlite_source_notation_is_endless(text))
 		strbuf_addstr(sb, text);
 	else
-		notation_print(sb, n, us);
+		sqlite_source_notation_print(sb, n, us);
 }

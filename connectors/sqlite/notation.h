@@ -36,22 +36,23 @@ struct notation {
 };
 
 /* The notation of a text; false if it is none of the above. Only
- * notation_is_endless() knows the two infinities. */
-bool notation_of(const char *text, struct notation *out);
-bool notation_is_endless(const char *text);
+ * sqlite_source_notation_is_endless() knows the two infinities. */
+bool sqlite_source_notation_of(const char *text, struct notation *out);
+bool sqlite_source_notation_is_endless(const char *text);
 /* The notation for a column without values. */
-void notation_default(enum type_kind kind, struct notation *out);
+void sqlite_source_notation_default(enum type_kind kind, struct notation *out);
 /* Is this text written so? */
-bool notation_fits(const struct notation *n, const char *text);
+bool sqlite_source_notation_fits(const struct notation *n, const char *text);
 /* Instants, or somebody's wall clock? */
-bool notation_is_instant(const struct notation *n);
+bool sqlite_source_notation_is_instant(const struct notation *n);
 /* Append µs (UTC; without a zone: of the wall clock) in this notation, cut to
  * its digits. */
-void notation_print(struct strbuf *sb, const struct notation *n, int64_t us);
+void sqlite_source_notation_print(struct strbuf *sb, const struct notation *n,
+				  int64_t us);
 /* The value of a text that fits, in the same µs. */
-bool notation_parse(const char *text, int64_t *out_us);
+bool sqlite_source_notation_parse(const char *text, int64_t *out_us);
 /* Append a mark's value, which may have been set by hand in another form. */
-void notation_convert(struct strbuf *sb, const struct notation *n,
-		      const char *text);
+void sqlite_source_notation_convert(struct strbuf *sb, const struct notation *n,
+				    const char *text);
 
 #endif

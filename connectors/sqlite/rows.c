@@ -167,7 +167,7 @@ static int rows_check_mark(struct sqlite_source *s, struct error *err)
 	if (!sqlite_source_mark_is_text(s) || sqlite_is_null(s->page, column))
 		return 0;
 	text = sqlite_str(s->page, column);
-	return notation_fits(&s->notation, text)
+	return sqlite_source_notation_fits(&s->notation, text)
 		       ? 0
 		       : sqlite_source_refuse_notation(s, text, err);
 }

@@ -103,7 +103,7 @@ static struct settle_clock settle_clock(const struct sqlite_source *s,
 					const struct watermark_spec *mark,
 					const struct probe *probe)
 {
-	bool instant = notation_is_instant(&s->notation);
+	bool instant = sqlite_source_notation_is_instant(&s->notation);
 
 	return (struct settle_clock){
 		.now_us = probe->now_us,
@@ -120,13 +120,13 @@ static int settle_print(const struct sqlite_source *s,
 	struct strbuf sb = STRBUF_INIT;
 	int rc = 0;
 
-	if (!notation_is_instant(&s->notation))
+	if (!sqlite_source_notation_is_instant(&s->notation))
 		rc = wall_clock_at(mark->time_zone, us, &us, err);
 	if (!s->notation.separator && mark->settle)
 		us -= US_PER_DAY;
 	if (!rc) {
-		notation_print(&sb, &s->notation, us);
-		notation_parse(sb.data, value_us);
+		sqlite_source_notation_print(&sb, &s->notation, us);
+		sqlite_source_notation_parse(sb.data, value_us);
 	}
 	*out = rc ? NULL : strbuf_detach(&sb);
 	strbuf_release(&sb);
@@ -154,7 +154,7 @@ static int settle_timestamp(struct sqlite_source *s,
 	}
 	if (!from->value)
 		return 0;
-	if (!notation_parse(from->value, &value_us))
+	if (!sqlite_source_notation_parse(from->value, &value_us))
 		return settle_no_time(from->value, s->paged.described, err);
 	return settle_keep_mark(&clock, value_us, settled_us, from, out, reason,
 				err);
@@ -230,7 +230,7 @@ static void settle_explain(struct sqlite_source *s,
 			   probe->why);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
-	if (text && !notation_is_instant(&s->notation) &&
+	if (text && !sqlite_source_notation_is_instant(&s->notation) &&
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(source_mark(&s->paged.layout)->name, out,
 				    reason);

@@ -84,7 +84,7 @@ static void sqlite_write_value(struct paged_query *q,
 
 	strbuf_addch(&q->sql, '?');
 	if (c == source_mark(&base->layout) && sqlite_source_mark_is_text(s))
-		notation_convert(&sb, &s->notation, value);
+		sqlite_source_notation_convert(&sb, &s->notation, value);
 	else
 		strbuf_addstr(&sb, value);
 	paged_push(q, c, sb.data);
