@@ -14,12 +14,12 @@
 
 /*
  * A backend shows its statement (query_start) a little before its transaction
- * (xact_start), and has taken its now() before both: an active one without a
- * transaction counts from its statement. Autovacuum and our own reading
- * sessions never write rows. A role that may not see others' sessions gets
- * rows of NULLs: those do not show up here, and may_see says so. Without
- * track_activities a session shows nothing; if it is switched on within a
- * transaction, everything but when that began.
+ * (xact_start), and has taken its now() before both. So an active backend
+ * without a transaction counts from its statement. Autovacuum and our own
+ * reading sessions never write rows. A role that may not see others' sessions
+ * gets rows of NULLs. These do not show up here, and may_see says so. Without
+ * track_activities a session shows nothing. If it is switched on within a
+ * transaction, only the transaction's start stays hidden.
  */
 static const char activity_sql[] =
 	"WITH mine AS (\n"
@@ -49,9 +49,9 @@ static const char activity_sql[] =
 	"  LEFT JOIN session s ON s.since IS NOT NULL\n"
 	"ORDER BY s.since";
 
-/* Asked after the sessions: a transaction that is prepared in between has been
- * seen there, one that commits in between is visible to every snapshot from
- * now on. */
+/* Asked after the sessions. A transaction that is prepared in between was seen
+ * there. A transaction that commits in between is visible to every snapshot
+ * from now on. */
 static const char prepared_sql[] =
 	"SELECT gid, prepared, owner, transaction FROM pg_prepared_xacts\n"
 	"WHERE database = current_database() ORDER BY prepared";

@@ -1,5 +1,5 @@
 /*
- * Who else has a transaction open in this database: what a mark must wait for.
+ * Open transactions of others in this database, for which a mark must wait.
  * Read before any snapshot that serves rows.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_ACTIVITY_H
@@ -22,7 +22,8 @@ struct activity {
 			      */
 	bool may_see; /* our role sees all sessions */
 	bool standby;
-	char *hidden; /* whose session has track_activities off, or NULL */
+	char *hidden; /* a role whose session has track_activities off, or NULL
+		       */
 	char *role; /* ours */
 	json_t *held_by; /* the oldest session's, or NULL */
 	json_t *prepared_by; /* the oldest prepared one, or NULL */
@@ -31,10 +32,11 @@ struct activity {
 
 int activity_read(struct pg *pg, struct activity *out, struct error *err);
 void activity_release(struct activity *a);
-/* Those of `set` (from an earlier look's `open`) that are not over. One whose
- * session has left it may have been prepared: it is known again by its xid. One
- * that had no xid yet may be any that was prepared since, so all of these are
- * in its place. New reference; an empty array: all are over. */
+/* The transactions of `set` (from an earlier look's `open`) that are not over.
+ * If a transaction has left its session, it may have been prepared, and is
+ * known again by its xid. If it had no xid yet, it may be any that was prepared
+ * since, so all of these take its place. New reference; an empty array: all are
+ * over. */
 json_t *activity_left(const struct activity *a, const json_t *set);
 /* Short transactions are often over at once: look again a few times. `set`
  * becomes what is left of it. */

@@ -14,8 +14,9 @@
 /* Half the circle of 32-bit ids, less what may be given out during a pass. */
 #define BLOCKS_FARTHEST ((UINT64_C(1) << 31) - UINT64_C(50000000))
 
-/* The log's end behind the snapshot is behind the end of every transaction
- * that the snapshot knows to be over, and so of every xid below its xmin. */
+/* The log's end, read behind the snapshot, lies behind the end of every
+ * transaction that the snapshot knows to be over. So it covers every xid below
+ * its xmin. */
 static const char blocks_snapshot_sql[] =
 	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text\n"
 	"FROM pg_current_snapshot() s";
@@ -121,7 +122,8 @@ static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
 		b->leaf = b->leaves.n;
 }
 
-/* Of the rows about to be read; in a table that is read whole, of all. */
+/* Check the rows about to be read, or all rows of a table that is read
+ * whole. */
 static int blocks_check_repeats(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
@@ -170,7 +172,7 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
 	return rc;
 }
 
-/* A pass of more than one extract saw more than one snapshot: a row that moved
+/* A pass of more than one extract saw more than one snapshot. A row that moved
  * between them is newer than the ceiling, and a second pass finds it. */
 static int blocks_close_pass(struct postgres *c, struct error *err)
 {

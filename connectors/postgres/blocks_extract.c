@@ -22,11 +22,10 @@
  * ceiling. */
 #define BLOCKS_EXTRA 2
 
-/* "age(xmin) BETWEEN 0 AND age(mark)": the distance on the circle of 32-bit
- * ids, counted from the newest. Frozen rows keep their old xmin; those from
- * before the last wrap come out with another age than they have, at worst
- * among the rows to read. The mark's age is asked once a statement, not once a
- * row. */
+/* "age(xmin) BETWEEN 0 AND age(mark)" is the distance on the circle of 32-bit
+ * ids, counted from the newest. Frozen rows keep their old xmin. Rows from
+ * before the last wrap get a wrong age, and at worst are read again. The mark's
+ * age is asked once a statement, not once a row. */
 void blocks_write_since(struct query *q, const char *alias, uint64_t xid)
 {
 	char *text = xstrfmt("%" PRIu32, (uint32_t)xid);
@@ -133,9 +132,10 @@ static void blocks_adapt(struct blocks *b, const struct batch *out)
 					 : (int64_t)count;
 }
 
-/* Which file is the leaf's now, and was it there when the snapshot was taken?
- * Rows of one that an ALTER TABLE wrote after the snapshot, and before the
- * statement had its lock, are invisible: the extract has read nothing. */
+/* Look up the leaf's present file, and whether it was there when the snapshot
+ * was taken. An ALTER TABLE may write a new file after the snapshot, and before
+ * the statement has its lock. Rows of this file are invisible, and the extract
+ * has read nothing. */
 static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 			       struct error *err)
 {
@@ -159,9 +159,9 @@ static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 }
 
 /* The extract's rows are all read. Its table may have been rewritten (VACUUM
- * FULL, CLUSTER) since the pass began on it: rows then moved without a new
- * xmin, and it is read from its first block again. The statement's lock keeps
- * the answer true for this extract. */
+ * FULL, CLUSTER) since the pass began on it. Rows then moved without a new
+ * xmin, and the table is read from its first block again. The statement's lock
+ * keeps the answer true for this extract. */
 static int blocks_close_extract(struct postgres *c, struct batch *out,
 				struct error *err)
 {

@@ -11,8 +11,8 @@ json_t *blocks_list_leaves(const struct postgres *c)
 	return leaf_list_new(&c->layout.relation, &c->pass.blocks.leaves);
 }
 
-/* Where a pass that is cut short goes on: a batch may end within a block, whose
- * rows keep their line numbers until the file is another. */
+/* Note where a pass that is cut short goes on. A batch may end within a block,
+ * whose rows keep their line numbers until the table has another file. */
 void blocks_set_pending(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
@@ -87,7 +87,8 @@ void blocks_resume(struct postgres *c)
 		b->extracts = 1;
 		/* It was durable when it was stored. */
 		durable_begin(c, 0);
-		/* Of a file that is gone, no block has been read. */
+		/* If the file is gone, no block of the new one has been
+		 * read. */
 		if (leaf->file !=
 		    json_integer_value(json_object_get(pending, "file")))
 			continue;

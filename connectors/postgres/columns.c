@@ -8,10 +8,10 @@
 #include "core/data/table_name.h"
 
 /* $1: the table; $2, $3: types and modifiers of the expressions, whose numbers
- * follow those of the columns. Domains are looked through to the base type.
- * attcollation 950 and 951 are "C" and "POSIX", 100 the database's own. What
- * the server computes is a generated column, or a default that cuts the time
- * off: any other default is nobody's rule. */
+ * follow those of the columns. Domains are replaced by their base types.
+ * attcollation 950 and 951 are "C" and "POSIX", 100 the database's own.
+ * `computed` is a generated column, or a default that cuts the time off. Any
+ * other default binds no writer. */
 static const char columns_sql[] =
 	"WITH RECURSIVE wanted(n, name, type, modifier, filled, coll) AS (\n"
 	"  SELECT attnum::int, attname, atttypid, atttypmod, attnotnull,\n"
@@ -153,7 +153,7 @@ static bool columns_is_users_fault(const struct error *err)
 	       err->code == ERROR_CONFIG;
 }
 
-/* Which key of the config holds the SQL that fails? */
+/* Find the key of the config that holds the failing SQL. */
 static int columns_blame(struct pg *pg, const struct relation *relation,
 			 const struct source_spec *source,
 			 const struct error *first, struct error *err)

@@ -8,7 +8,7 @@
 struct column_set {
 	struct layout_column *items; /* table order, expressions behind */
 	size_t n;
-	size_t n_table; /* of the table */
+	size_t n_table; /* the table's */
 };
 
 /* All columns of the table, and all expressions. Checks the user's SQL with

@@ -10,8 +10,8 @@
 #define COMPUTED_OUTPUT "Output: "
 
 /* Types of names, which follow a renaming: regproc to regtype, regnamespace,
- * regrole, regcollation and the lists of these; regconfig and regdictionary,
- * whose constants mostly choose a search. */
+ * regrole, regcollation and the lists of these. The second list has regconfig
+ * and regdictionary, whose constants mostly choose a search. */
 #define NAMING	  "24|1008|220[2-9]|221[01]|4089|409[067]|4191|4192"
 #define SEARCHING "3734|3735|3769|3770"
 
@@ -23,13 +23,13 @@ static const char *const computed_plain[] = {
 	NULL,
 };
 
-/* The rules of a view and of those below it, as the trees that the server
- * stores. Plain is what is made of one row of one table by columns, filters,
- * subqueries in FROM, WITH and UNION ALL, with functions that always give the
- * same; those that hang on the session's settings do, as these are pinned. The
- * top list of results is the last one of a tree, and those of UNION ALL stand
- * before it; where they pass on a column, they say of which relation. A table
- * with parts may get a part that has old rows. */
+/* The rules of a view and of the views below it, as the trees that the server
+ * stores. Each row of a plain view comes from one row of one table, by columns,
+ * filters, subqueries in FROM, WITH and UNION ALL. Its functions always give
+ * the same result. Functions that depend on the session's settings do, as these
+ * are pinned. The top list of results is the last one of a tree, and the lists
+ * of UNION ALL stand before it. Where they pass on a column, they say of which
+ * relation. A table with parts may get a part that has old rows. */
 static const char computed_view_sql[] =
 	"WITH RECURSIVE below(oid, kind) AS (\n"
 	"  SELECT oid, relkind FROM pg_class WHERE oid = $1::oid UNION\n"

@@ -6,8 +6,8 @@
 #include "connectors/common/tick.h"
 #include "connectors/postgres/layout.h"
 
-/* Of a view's mark `computed` becomes what the view makes it of, down to the
- * tables. */
+/* Follow a view's mark down to the tables: `computed` becomes the expression
+ * that the view makes of it. */
 int computed_read(struct pg *pg, const struct relation *relation,
 		  struct layout_column *mark, struct error *err);
 /* Are the marks as fine as the column's type says? */

@@ -18,7 +18,7 @@
 struct numeric {
 	const uint8_t *digits;
 	int n;
-	int weight; /* of the first digit, in powers of 10000 */
+	int weight; /* the first digit's, in powers of 10000 */
 	unsigned sign;
 	int scale;
 };

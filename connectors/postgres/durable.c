@@ -26,8 +26,9 @@ static uint64_t durable_lsn(const char *text)
 	return high << 32 | (*end == '/' ? strtoull(end + 1, NULL, 16) : 0);
 }
 
-/* At the end of a page the log's end is already told as behind the header of
- * the next one, which nothing flushes before a record follows. */
+/* At the end of a page the server already reports the log's end behind the
+ * header of the next page. Nothing flushes this header before a record
+ * follows. */
 static uint64_t durable_without_header(uint64_t lsn, uint64_t page,
 				       uint64_t segment)
 {

@@ -1,19 +1,19 @@
 /*
- * Does a mark outlive a crash of the source? A commit that did not wait for
- * the log (synchronous_commit = off), and every rollback, is visible before the
- * log is flushed. A crash then takes it back, and the server gives the same
- * transaction ids and sequence values out again: a mark that had passed them
- * would hide the new rows. So the mark is handed over only once the log is
- * flushed past what the settled point saw; rows do not wait for that.
+ * Does a mark outlive a crash of the source? Every rollback is visible before
+ * the log is flushed, and so is a commit that did not wait for the log
+ * (synchronous_commit = off). A crash then takes it back, and the server gives
+ * the same transaction ids and sequence values out again. A mark that had
+ * passed them would hide the new rows. So the mark is handed over only once the
+ * log is flushed past what the settled point saw. Rows do not wait for that.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_DURABLE_H
 #define TIDEMARK_CONNECTORS_POSTGRES_DURABLE_H
 
 #include "connectors/postgres/postgres.h"
 
-/* Columns for a statement: where the log ends and how far it is flushed, both
- * NULL on a standby (which has only what its primary has flushed), and the
- * sizes of its pages and segments. */
+/* Columns for a statement: where the log ends, how far it is flushed, and the
+ * sizes of its pages and segments. The first two are NULL on a standby, which
+ * has only the flushed log of its primary. */
 #define DURABLE_COLUMNS                                                        \
 	"CASE WHEN NOT pg_is_in_recovery()\n"                                  \
 	"  THEN pg_current_wal_insert_lsn() END,\n"                            \
@@ -25,9 +25,9 @@
 /* Their shape, as pg_query() takes it. */
 #define DURABLE_SHAPE "??tt"
 
-/* What these columns, the first of them number `first`, say: how far the log
- * must be flushed before all that ended before the statement is durable; 0: it
- * is flushed as far as that. */
+/* Read these columns, of which the first has number `first`. Returns how far
+ * the log must be flushed before every transaction that ended before the
+ * statement is durable. 0: it is flushed as far as that. */
 uint64_t durable_target(const struct pg_result *r, int first);
 /* Did a statement with these columns fail because this role, or this server,
  * does not have the functions? */

@@ -66,7 +66,7 @@ static int explain_keyset(struct postgres *c, size_t rows,
 	return rc;
 }
 
-/* Of a partitioned table each leaf is read by itself; what is shown names the
+/* Each leaf of a partitioned table is read by itself; the output names the
  * table. */
 static int explain_blocks(struct postgres *c, struct explanation *out,
 			  struct error *err)

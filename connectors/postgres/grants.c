@@ -6,7 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
-/* Whose rights on which table, in quotes. */
+/* A role and a table for its rights, in quotes. */
 struct rights_of {
 	char *role;
 	char *role_literal; /* its quoted name as a text */

@@ -11,7 +11,7 @@
 
 struct index_info {
 	bool primary;
-	bool unique; /* of all rows, by plain columns, not deferrable */
+	bool unique; /* over all rows, by plain columns, not deferrable */
 	bool ordered; /* a btree over all rows */
 	json_t *columns; /* names in order, null for an expression */
 };

@@ -62,7 +62,8 @@ int keyset_begin(struct postgres *c, struct error *err)
 		keyset_enter(c, KEYSET_LEAVES);
 		return 0;
 	}
-	/* What settle() found is pending until a later run has settled it. */
+	/* The pending part that settle() found stays until a later run has
+	 * settled it. */
 	json_decref(p->mark.at.pending);
 	p->mark.at.pending = p->scan->settled->pending
 				     ? json_deep_copy(p->scan->settled->pending)

@@ -30,10 +30,10 @@ void keyset_write_begin(const struct postgres *c, struct query *q);
 /* Append where the step ends. */
 void keyset_write_end(const struct postgres *c, struct query *q);
 
-/* Leaves (partitions, heirs) that the mark does not know hold rows of any age:
- * they are read one after another up to the mark, before anything else. The
- * running mark's pending lists those that are read, and where the pass is in
- * the one under way. */
+/* Leaves (partitions, heirs) that the mark does not know hold rows of any age.
+ * So they are read one after another up to the mark, before anything else. The
+ * running mark's pending lists the leaves that are read, and the position of
+ * the pass in the present one. */
 int keyset_leaves_begin(struct postgres *c, struct error *err);
 void keyset_leaves_resume(struct postgres *c); /* where a run was cut short */
 void keyset_leaves_note(struct postgres *c); /* into the running mark */
@@ -46,7 +46,7 @@ const struct leaf *keyset_leaf(const struct postgres *c);
  * repeats: SCHEMA. */
 int keyset_check(struct postgres *c, struct error *err);
 
-/* What tail: hold keeps back, in the step of the tail. */
+/* Count the rows that tail: hold keeps back, in the step of the tail. */
 int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err);
 
 #endif

@@ -12,8 +12,8 @@ bool keyset_has_lag(const struct postgres *c)
 						    : mark->lag_count > 0;
 }
 
-/* The position where the run began, in the total order; false if only the
- * mark is known: rows at the mark itself are still to be read. */
+/* The position where the run began, in the total order. False if only the mark
+ * is known: then rows at the mark itself are still to be read. */
 static bool keyset_from(const struct postgres *c, struct strlist *out)
 {
 	const struct layout *l = &c->layout;

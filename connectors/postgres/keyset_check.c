@@ -137,8 +137,9 @@ static int keyset_check_key(struct postgres *c, struct error *err)
 	return rc;
 }
 
-/* Once per row that is new: without a mark (or with a leaf that is read whole)
- * all of them, else the keys of those that this pass is going to read. */
+/* Check each new row once. Without a mark, or with a leaf that is read whole,
+ * all rows count. Otherwise only the keys of rows that this pass is going to
+ * read count. */
 static int keyset_check_repeats(struct postgres *c, struct error *err)
 {
 	const struct scan *scan = c->pass.scan;
@@ -160,7 +161,8 @@ int keyset_check(struct postgres *c, struct error *err)
 {
 	int rc;
 
-	/* Of rows that are not read, nothing is asked. */
+	/* A scan of a range does not read the other rows, so it does not check
+	 * them. */
 	if (c->pass.scan->range)
 		return keyset_check_key(c, err);
 	rc = keyset_check_nulls(c, err);

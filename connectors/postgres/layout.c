@@ -319,8 +319,8 @@ static int layout_check_order(struct pg *pg, const struct layout *l,
 	return rc;
 }
 
-/* What the server takes without a table says nothing about a row: now() as a
- * mark would run ahead of itself for ever. */
+/* If the server accepts an expression without a table, it says nothing about a
+ * row. now() as a mark would run ahead of itself for ever. */
 static int layout_check_constant(struct pg *pg, const struct layout_column *c,
 				 const char *key, struct error *err)
 {

@@ -15,16 +15,16 @@ struct layout_column {
 	char *name;
 	char *expression; /* the user's, or NULL */
 	char *sql; /* "table"."name" or the expression in parentheses */
-	/* What the server fills it with, where that may be coarser than its
-	 * type; or NULL. */
+	/* The expression by which the server fills it, where that may be
+	 * coarser than its type; or NULL. */
 	char *computed;
 	char *cast; /* the base type without modifier: pg_catalog.int4 */
 	const struct wire_type *wire;
 	decode_fn decode;
 	struct type type; /* native owned */
-	uint32_t oid; /* of the base type, */
+	uint32_t oid; /* the base type's, */
 	int32_t modifier; /* and its modifier: as a result describes them */
-	char *labels; /* of an enum, in their order; or NULL */
+	char *labels; /* an enum's, in their order; or NULL */
 	int64_t number; /* attnum; 0: an expression */
 	bool nullable;
 	bool collate; /* ordered by COLLATE "C", unlike its own collation */

@@ -1,7 +1,7 @@
 /*
  * The tables that hold a table's rows (partitions, heirs), as a mark lists
- * them: a leaf that the mark does not know was attached since, and may hold
- * rows of any age. Kept among what is pending, under "leaves".
+ * them. A leaf that the mark does not know was attached since, and may hold
+ * rows of any age. The list stands in the mark's pending part, under "leaves".
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_LEAF_LIST_H
 #define TIDEMARK_CONNECTORS_POSTGRES_LEAF_LIST_H
@@ -18,8 +18,8 @@ bool leaf_list_applies(const struct relation *relation);
 /* All of them, in their order; or NULL: none to tell apart. New reference. */
 json_t *leaf_list_new(const struct relation *relation,
 		      const struct leaves *leaves);
-/* Those that `from` has read, as its pending `member` says; NULL: whatever
- * there is. New reference. */
+/* The leaves that `from` has read, as its pending `member` says; NULL: all
+ * there are. New reference. */
 json_t *leaf_list_known(const struct relation *relation,
 			const struct watermark *from, const char *member);
 bool leaf_list_has(const json_t *known, uint32_t oid); /* NULL: any */

@@ -86,8 +86,8 @@ static void lookup_write_mark(const struct postgres *c, struct query *q)
 	strbuf_addf(&q->sql, " ORDER BY %s NULLS FIRST", mark->sql);
 }
 
-/* What to read: the next keys, the range, or everything. Returns how many keys.
- */
+/* Write the query for the next keys, the range, or everything. Returns the
+ * number of keys. */
 static size_t lookup_write(const struct postgres *c, const struct batch *b,
 			   struct query *q)
 {
@@ -110,8 +110,9 @@ static size_t lookup_write(const struct postgres *c, const struct batch *b,
 	return n;
 }
 
-/* A table that only seems small the planner would hold against all the keys,
- * row for row: read once, and hashed, it costs what reading it costs. */
+/* If a table seems small, the planner compares it with all the keys, row for
+ * row. A table that only seems small is better hashed, which costs one
+ * reading. */
 static int lookup_hash(struct postgres *c, bool on, struct error *err)
 {
 	if (c->hashes == on)

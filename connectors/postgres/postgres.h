@@ -24,12 +24,12 @@ enum keyset_step {
 struct keyset {
 	enum keyset_step step;
 	struct strlist last; /* position of the last row; empty: step's begin */
-	size_t limit; /* of the page under way */
+	size_t limit; /* the present page's */
 	size_t read; /* its rows so far */
 	bool streaming;
 	bool cut; /* the page was left among rows that may tie */
-	struct leaves leaves; /* of a table that has several */
-	json_t *known; /* those that are read up to the mark, or NULL: all */
+	struct leaves leaves; /* the leaves, if it has several */
+	json_t *known; /* leaves read up to the mark, or NULL: all */
 	size_t leaf; /* the first that is not; leaves.n: none */
 	double row_bytes; /* on average, so far; 0: unknown */
 	bool measured; /* first_mark is set */
@@ -47,12 +47,12 @@ struct blocks {
 	size_t leaf;
 	int64_t block; /* where the next extract begins ... */
 	int offset; /* ... and in it, the first line number */
-	int64_t end; /* of the extract under way; -1: no end */
-	int64_t last_block; /* of the last row delivered */
+	int64_t end; /* the present extract's; -1: no end */
+	int64_t last_block; /* the last delivered row's */
 	int last_offset;
 	int64_t count; /* blocks of the next extract */
 	int64_t matched; /* rows of the extract under way */
-	int64_t extracts; /* of this pass */
+	int64_t extracts; /* in this pass */
 	int64_t held; /* rows of this pass that tail: hold keeps back */
 	bool streaming;
 	bool in_transaction;
@@ -71,7 +71,7 @@ struct pass {
 	const struct scan *scan;
 	struct running_mark mark;
 	/* How far the log must be flushed before the running mark may be handed
-	 * over, and the one to hand over until then; 0: it may. */
+	 * over; 0: it may. Until then `durable` is handed over. */
 	uint64_t unflushed;
 	struct watermark durable;
 	int64_t rows; /* delivered so far */
@@ -85,7 +85,8 @@ struct postgres {
 	struct connector base;
 	struct pg *pg;
 	struct layout layout;
-	const struct source_spec *described; /* whose layout it is, or NULL */
+	const struct source_spec *described; /* the source of the layout, or
+					      * NULL */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
 	/* As pass.unflushed, of what settle() has found: strategy sequence. */

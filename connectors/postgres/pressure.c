@@ -18,8 +18,9 @@ static const char pressure_active_sql[] =
 
 /*
  * A server that only keeps the log (pg_receivewal, a base backup) replays
- * nothing. One that has replayed all there is is not behind, whatever it said
- * last; one that was never measured and is behind does not say how far.
+ * nothing. A standby that has replayed all there is is not behind, whatever it
+ * said last. A standby that is behind and was never measured does not say how
+ * far.
  */
 static const char pressure_standbys_sql[] =
 	"SELECT coalesce(nullif(application_name, ''), 'pid ' || pid),\n"

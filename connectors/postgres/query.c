@@ -36,8 +36,8 @@ void query_adopt(struct query *q, struct query *part)
 	part->n = 0;
 }
 
-/* Outputs get names that no bare name in the user's SQL or in ORDER BY can
- * mean: ORDER BY prefers an output's name to a column's. */
+/* ORDER BY prefers an output's name to a column's. So outputs get names that no
+ * bare name in the user's SQL or in ORDER BY can mean. */
 static void query_columns(struct query *q, const struct layout *l)
 {
 	size_t n = l->n_columns;

@@ -9,8 +9,8 @@
 #include "core/base/units.h"
 #include "core/data/table_name.h"
 
-/* The query of a view and behind it, by name, those of the views that it
- * reads. Of a view of tables it is the query alone. */
+/* The definition of a view: its query, followed by the queries of the views
+ * that it reads, by name. A view of tables has its query alone. */
 static const char relation_sql[] =
 	"SELECT c.oid, c.relkind,\n"
 	"  EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid),\n"

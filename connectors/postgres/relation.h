@@ -1,6 +1,6 @@
 /*
- * What the catalog says about the table that is read, and about the tables
- * that really hold its rows (partitions, heirs).
+ * The catalog's facts about the table that is read, and about the tables that
+ * really hold its rows (partitions, heirs).
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_RELATION_H
 #define TIDEMARK_CONNECTORS_POSTGRES_RELATION_H
@@ -28,7 +28,7 @@ struct relation {
 	char *name;
 	char *sql; /* "schema"."name" */
 	char *alias; /* "name": how columns are qualified */
-	char *definition; /* of a view: its query; or NULL */
+	char *definition; /* a view's query; or NULL */
 };
 
 /* A table that holds rows itself. */

@@ -1,6 +1,6 @@
 /*
- * A key that more than one row has. Where no unique index vouches for the key
- * the rows themselves are asked, before any of them moves: a destination holds
+ * A key that more than one row has. Without a unique index over the key, the
+ * rows themselves are searched before any of them moves. A destination holds
  * one row a key and could only drop the others.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_REPEATS_H

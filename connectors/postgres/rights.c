@@ -3,8 +3,8 @@
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
 
-/* Of the role; and those of the columns that are read, which it may have column
- * by column. */
+/* Rights of the role, and rights on the columns that are read, which it may
+ * have column by column. */
 static const char rights_sql[] =
 	"SELECT quote_ident(current_user),\n"
 	"  has_function_privilege('pg_control_system()', 'EXECUTE')\n"
@@ -40,7 +40,7 @@ static void rights_report(struct problems *out, enum severity severity,
 	free(fix);
 }
 
-/* Those without which nothing can be read. */
+/* Rights without which nothing can be read. */
 static bool rights_to_read(const struct postgres *c, const struct pg_result *r,
 			   struct problems *out)
 {

@@ -243,9 +243,9 @@ bool sequences_were_exact(const json_t *note)
 	return json_is_true(json_object_get(note, NOTE_EXACT));
 }
 
-/* RESTART gives a sequence another file, and so does every change of its
- * definition, which leaves its position; setval() changes neither. Of ids that
- * were in doubt, nothing was promised. */
+/* RESTART gives a sequence another file. So does every change of its
+ * definition, which leaves its position; setval() changes neither. If the
+ * note's ids were in doubt, nothing was promised. */
 enum sequence_change sequence_change(const struct sequence_info *s,
 				     const json_t *note)
 {

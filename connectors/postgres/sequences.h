@@ -1,5 +1,5 @@
-/* The sequences that fill a column: how far each has come, whether it gives ids
- * out in an order that a mark can follow, and whether it began anew. */
+/* The sequences that fill a column. For each of them: how far it has come,
+ * whether a mark can follow its order of ids, and whether it began anew. */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_SEQUENCES_H
 #define TIDEMARK_CONNECTORS_POSTGRES_SEQUENCES_H
 
@@ -23,8 +23,9 @@ struct sequence_info {
 	char *reach;
 	int64_t file; /* relfilenode */
 	char *definition; /* all but where it stands */
-	/* Of one that a crash sets back to its start (UNLOGGED): when the
-	 * server's counters began, as they do at each crash; or NULL. */
+	/* For a sequence that a crash sets back to its start (UNLOGGED). The
+	 * time when the server's counters began, as they do at each crash; or
+	 * NULL. */
 	char *crash;
 };
 struct sequences {
@@ -33,8 +34,8 @@ struct sequences {
 	int64_t table_file; /* 0: partitioned, a view, ... */
 };
 
-/* Those that the column owns or its default calls. An expression, or a column
- * of a view, has none. */
+/* The sequences that the column owns or its default calls. An expression, or a
+ * column of a view, has none. */
 int sequences_find(struct pg *pg, const struct relation *relation,
 		   const struct layout_column *column, struct sequences *out,
 		   struct error *err);
@@ -53,8 +54,8 @@ size_t sequences_doubt(const struct sequences *s, const struct layout *l,
 		       struct sequence_doubt out[SEQUENCE_MOST_DOUBTS]);
 void sequence_doubts_release(struct sequence_doubt *doubts, size_t n);
 
-/* What a mark keeps, to know later that ids began anew, however far they have
- * come again since. `exact`: nothing was in doubt. New reference. */
+/* A note in the mark, by which a later run knows that ids began anew, however
+ * far they have come again. `exact`: nothing was in doubt. New reference. */
 json_t *sequences_note(const struct sequences *s, bool exact);
 /* Was nothing in doubt when the note was made? */
 bool sequences_were_exact(const json_t *note);

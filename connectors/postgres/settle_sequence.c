@@ -14,18 +14,19 @@
 /* In pending: what is known of the column's sequences. */
 #define SEQUENCES "sequences"
 
-/* Ids come from sequences in order but commit out of order: every id up to the
- * greatest one seen belongs to a transaction that is over, or to one that is
- * open right after. So the maximum comes first, the transactions second. */
+/* Sequences give ids out in order, but transactions commit out of order. Every
+ * id up to the greatest one seen belongs to a transaction that is over, or to
+ * one that is open right afterwards. So the maximum is read first, and the
+ * transactions second. */
 struct settle_ids {
 	char *max; /* NULL: no row */
 	struct activity open;
 };
 
-/* Whoever has an id up to the maximum took it before the maximum's row was
- * committed, and the log has the sequence's step before that commit: the log's
- * end behind the snapshot is enough. It comes before the table is read, since
- * a reader that tidies up pages writes to the log, too. */
+/* A transaction with an id up to the maximum took it before the maximum's row
+ * was committed. The log has the sequence's step before that commit. So the
+ * log's end behind the snapshot is enough. It is read before the table, since a
+ * reader that tidies up pages writes to the log, too. */
 static char *settle_max_sql(const struct postgres *c, const char *columns)
 {
 	const struct layout_column *mark = layout_mark(&c->layout);
@@ -177,9 +178,9 @@ static int settle_check_sequence(struct postgres *c,
 	return rc;
 }
 
-/* Nothing shows whether what was emptied or altered began anew and has passed
- * the mark again: then rows with ids up to the mark are new, and they are read
- * again. */
+/* The table was emptied, or the sequence altered. Nothing shows whether ids
+ * began anew and have passed the mark again. Then rows with ids up to the mark
+ * would be new, so they are read again. */
 static void settle_reread(struct postgres *c, const struct watermark *from,
 			  const struct sequences *found)
 {

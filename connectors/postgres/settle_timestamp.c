@@ -16,10 +16,11 @@ static int64_t settle_least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* When a prepared transaction began is not recorded, so none of the instants
- * before it is settled. One that was prepared after this look had its session
- * in it, or began later: if those that the look found are over by now, they
- * are committed and visible, and what the look says of sessions holds. */
+/* The server does not record when a prepared transaction began, so no earlier
+ * instant is settled. A transaction that was prepared after this look was in a
+ * session of the look, or began later. If the prepared transactions of the look
+ * are over by now, they are committed and visible. Then the look's word on
+ * sessions holds. */
 static int settle_prepared(struct postgres *c, struct activity *a,
 			   struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * A table is read as it was described, or not at all: each statement that reads
- * rows is preceded, in its own transaction and under the table's lock, by a
- * look at the table's oid and its columns' numbers, types and modifiers.
+ * A table is read as it was described, or not at all. Before each statement
+ * that reads rows, its transaction looks at the table's oid and its columns'
+ * numbers, types and modifiers. It does so under the table's lock.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_SHAPE_H
 #define TIDEMARK_CONNECTORS_POSTGRES_SHAPE_H

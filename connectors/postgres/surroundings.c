@@ -8,11 +8,12 @@
 /* A name in SQL, in quotes or not. */
 #define NAME "\"(?:[^\"]|\"\")+\"|(?:[^[:punct:][:space:]]|[_$])+"
 
-/* A view reads as its owner, or with security_invoker as whoever asks. What is
- * read through a parent obeys the parent's policies alone. A policy that shows
- * the role every row hides none. A subscription names a partition or one of its
- * parents. What functions read is not known. The search path is empty, so that
- * functions that are not the server's are called by schema and name. */
+/* A view reads as its owner, or with security_invoker as whoever asks. Rows
+ * that are read through a parent obey the parent's policies alone. A policy
+ * that shows the role every row hides none. A subscription names a partition or
+ * one of its parents. Nobody knows which tables functions read. The search path
+ * is empty, so that functions that are not the server's are called by schema
+ * and name. */
 static const char surroundings_sql[] =
 	"WITH RECURSIVE tree(oid, who) AS (\n"
 	"  SELECT $1::oid, oid FROM pg_roles WHERE rolname = current_user\n"

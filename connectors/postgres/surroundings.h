@@ -1,8 +1,8 @@
 /*
- * What is not to be seen in a table itself: row level security that hides rows
- * from a role (the source then answers with fewer rows and no word), rows that
- * arrive from elsewhere, so that who writes them does not show here, and
- * functions that may read other rows. All are asked in one statement.
+ * Facts that a table itself does not show, asked in one statement. Row level
+ * security may hide rows from a role: the source then answers with fewer rows
+ * and no word. Rows may arrive from another server, whose writers do not show
+ * here. Functions may read other rows.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_SURROUNDINGS_H
 #define TIDEMARK_CONNECTORS_POSTGRES_SURROUNDINGS_H
@@ -26,10 +26,10 @@ enum origin {
 /* Names are schema.name, quoted where needed. */
 struct surroundings {
 	char *hiding; /* the table that hides rows; NULL: none does */
-	char *role; /* whom it hides them from: ours, or a view's owner */
+	char *role; /* the role that gets fewer rows: ours, or a view's owner */
 	enum strategy strategy;
 	enum origin origin;
-	char *relation; /* whose rows come from elsewhere, or NULL */
+	char *relation; /* gets its rows from another server, or NULL */
 	char *fickle; /* in the config's SQL, a thing that is not immutable */
 };
 
@@ -42,7 +42,7 @@ int surroundings_find(struct pg *pg, uint32_t oid,
 		      const struct source_spec *source, enum strategy strategy,
 		      struct surroundings *out, struct error *err);
 void surroundings_release(struct surroundings *s);
-/* What to grant. Caller frees. */
+/* The statements that let the role see all rows. Caller frees. */
 char *surroundings_show_rows(const struct surroundings *s);
 /* Append why writers do not show; what to do about it. */
 void surroundings_explain(const struct surroundings *s, struct strbuf *out);

@@ -9,7 +9,7 @@
 #include "core/data/type.h"
 
 struct wire_type {
-	uint32_t oid; /* of the base type; domains are looked through */
+	uint32_t oid; /* the base type's, also for a domain */
 	enum type_kind kind;
 	bool as_text; /* the statement casts it to text */
 	decode_fn decode;
