@@ -32,10 +32,10 @@ struct source_expression {
 	char *sql;
 };
 
-/* What a date without month or day becomes (0000-00-00, MySQL). */
+/* The value of a date without month or day (0000-00-00, MySQL). */
 enum zero_dates { ZERO_DATES_ERROR, ZERO_DATES_NULL };
 
-/* Which rows and columns of which table. Not owned by the connector; outlives
+/* The rows and columns of a table. The connector does not own it; it outlives
  * the calls. */
 struct source_spec {
 	const char *table; /* as written: schema.table */
@@ -85,7 +85,7 @@ struct range_cut {
 enum guarantee { GUARANTEE_EXACT, GUARANTEE_LAG, GUARANTEE_NONE };
 const char *guarantee_name(enum guarantee g);
 
-/* What settle() found out, before any snapshot that serves rows. */
+/* The findings of settle(), before any snapshot that serves rows. */
 struct settled {
 	/* As watermark.value: up to and including this everything is settled;
 	 * NULL: nothing is. */
@@ -109,30 +109,30 @@ struct scan {
 	const struct source_spec *source;
 	const struct schema *schema; /* from describe */
 	/* NULL: each row that there is now, wherever its mark is, once, in no
-	 * particular order; `from` and `settled` are NULL too, and what the
-	 * batches say of marks means nothing. */
+	 * particular order. Then `from` and `settled` are NULL too, and the
+	 * batches' marks mean nothing. */
 	const struct watermark_spec *mark;
 	const struct watermark *from; /* value NULL: the whole table */
 	const struct settled *settled;
 	const json_t *identity; /* put into each batch's watermark */
-	/* NULL: what is past the mark. Else the rows that have these keys now,
-	 * wherever their marks are (none but where nulls: include has NULL), in
-	 * no particular order; a key without a row is passed over. Texts as
-	 * value_print() writes them, schema->n_key for each key, key after key;
-	 * thousands of them are fine. Rows of other keys may come along (an
-	 * engine that compares more loosely than by bytes). Each batch's
-	 * watermark is `from`, knowing what was delivered by now; `settled` may
-	 * be NULL. */
+	/* NULL: the rows past the mark. Else the rows that have these keys now,
+	 * wherever their marks are, in no particular order. A row without a
+	 * mark counts only where nulls: include. A key without a row is passed
+	 * over. Texts are as value_print() writes them, schema->n_key for each
+	 * key, key after key; thousands of them are fine. Rows of other keys
+	 * may come along, if an engine compares more loosely than by bytes.
+	 * Each batch's watermark is `from`, with what was delivered by now;
+	 * `settled` may be NULL. */
 	const struct strlist *keys;
 	/* Not NULL: the rows of this range, wherever the mark is, in position
 	 * order. `from` is the position of a row behind which to go on, or has
-	 * no value; `settled` may be NULL; rows without a mark elsewhere are
-	 * nobody's business. Each batch's watermark is the position of its last
-	 * row (of a range of `nulls`: `from`). */
+	 * no value. `settled` may be NULL. Rows without a mark outside of the
+	 * range do not matter. Each batch's watermark is the position of its
+	 * last row; for a range of `nulls` it is `from`. */
 	const struct range *range;
 	/* With a range: in no particular order, and so in one statement, where
-	 * an engine can, whether or not an index has the mark. What the
-	 * batches say of marks means nothing. */
+	 * an engine can, whether or not an index has the mark. The batches'
+	 * marks mean nothing. */
 	bool unordered;
 };
 
@@ -142,15 +142,15 @@ static inline bool scan_is_ordered(const struct scan *s)
 	return s->mark && !s->keys && !s->unordered;
 }
 
-/* What to ask a server before more is read from it. */
+/* Questions to a server before more is read from it. */
 struct pressure_question {
 	bool active, lag;
 	const char *query; /* the user's own, for one number; NULL: none */
 };
 struct pressure {
 	int64_t active; /* sessions that run something, but for our own */
-	int64_t lag_us; /* of the replica that is furthest behind */
-	char *replica; /* which that is, or NULL */
+	int64_t lag_us; /* the lag of the replica that is furthest behind */
+	char *replica; /* the name of that replica, or NULL */
 	double number;
 };
 void pressure_release(struct pressure *p);
@@ -193,9 +193,9 @@ struct connector_ops {
 	int (*describe)(struct connector *c, const struct source_spec *source,
 			const struct watermark_spec *mark, struct schema *out,
 			struct error *err);
-	/* What `check` should say: index on the mark column (warning with the
-	 * statement), NULL marks, missing rights (with the GRANT), strategy
-	 * that cannot serve (error). Appends to `out`. */
+	/* Problems for `check`. Warnings: no index on the mark column (with the
+	 * statement), NULL marks, missing rights (with the GRANT). An error: a
+	 * strategy that cannot serve. Appends to `out`. */
 	int (*inspect)(struct connector *c, const struct source_spec *source,
 		       const struct watermark_spec *mark,
 		       const struct schema *schema, struct problems *out,
@@ -205,8 +205,9 @@ struct connector_ops {
 	int (*suggest)(struct connector *c, const char *table,
 		       enum strategy *strategy, char **column, char **reason,
 		       struct error *err);
-	/* Whose mark is it: new reference to a flat object. After describe of
-	 * the same source it tells of the mark's column, too. */
+	/* The identity of the mark's table: new reference to a flat object.
+	 * After describe of the same source it tells of the mark's column,
+	 * too. */
 	int (*identity)(struct connector *c, const struct source_spec *source,
 			json_t **out, struct error *err);
 	/* `from`: the current mark (sequence looks at its pending part). A
@@ -217,8 +218,8 @@ struct connector_ops {
 		      const struct watermark *from, struct settled *out,
 		      struct error *err);
 	/* Cut about `rows` rows off the beginning of a range, in the mark's
-	 * order: rows of one mark stay together, so that there may be many
-	 * more. Counts what is there now. */
+	 * order. Rows of one mark stay together, so there may be many more.
+	 * Counts the present rows. */
 	int (*cut)(struct connector *c, const struct source_spec *source,
 		   const struct watermark_spec *mark, const struct range *range,
 		   int64_t rows, struct range_cut *out, struct error *err);
@@ -231,18 +232,19 @@ struct connector_ops {
 	int (*explain)(struct connector *c, size_t rows,
 		       struct explanation *out, struct error *err);
 	/* Fill the reset batch with the next rows, in position order, up to its
-	 * bounds; set watermark, n_tail, progress. n_rows == 0: end of the
-	 * pass, and watermark is then the pass's final mark (it may be newer
-	 * than the last batch's, e.g. xmin ceiling, sequence pending). */
+	 * bounds. Set watermark, n_tail, progress. n_rows == 0 is the end of
+	 * the pass, and watermark is then the pass's final mark. It may be
+	 * newer than the last batch's, e.g. with an xmin ceiling or a pending
+	 * sequence. */
 	int (*next)(struct connector *c, struct batch *out, struct error *err);
 	/* Between two batches: leave neither a statement nor a snapshot open
 	 * at a server that others use; next() goes on behind the last batch.
 	 * In a pass by keys, over the whole table or in no order it does
 	 * nothing. */
 	int (*pause)(struct connector *c, struct error *err);
-	/* What was asked; the rest of `out` is left as it is. Who cannot know
-	 * it, for want of rights or of a replica that answers, has an error;
-	 * CONFIG who never will. Not in the middle of a pass. */
+	/* Answer the questions; the rest of `out` is left as it is. It is an
+	 * error if rights are missing or no replica answers, and CONFIG if an
+	 * answer will never be possible. Not in the middle of a pass. */
 	int (*pressure)(struct connector *c, const struct pressure_question *q,
 			struct pressure *out, struct error *err);
 	/* Make a call that is under way in another thread fail soon. */

@@ -1,14 +1,15 @@
 /*
- * The contract of a destination: a table of functions, called by core/sync
- * from one thread; only interrupt() may come from another.
+ * The contract of a destination: a table of functions, called by core/sync from
+ * one thread; only interrupt() may come from another.
  *
  * Order: open; inspect (no writes) or prepare; recover; load* and remove*;
  * finish (only in a refresh); close. In a dry run: open; recover; inspect;
- * prepare (with target->preview); explain; preview*; close. load() is all or
- * nothing, with the checkpoint inside when the engine is TRANSACTIONAL. After
- * an error load() has rolled back; if the code is CONFLICT the same batch may
- * be loaded again, if it is TRANSIENT, UNKNOWN or ACCESS the destination is fit
- * only for close().
+ * prepare (with target->preview); explain; preview*; close.
+ *
+ * load() is all or nothing, with the checkpoint inside when the engine is
+ * TRANSACTIONAL. After an error load() has rolled back. If the code is CONFLICT
+ * the same batch may be loaded again. If it is TRANSIENT, UNKNOWN or ACCESS the
+ * destination is fit only for close().
  */
 #ifndef TIDEMARK_CORE_PLUGIN_DESTINATION_H
 #define TIDEMARK_CORE_PLUGIN_DESTINATION_H
@@ -64,11 +65,11 @@ struct writer {
 };
 /* Ask `check`. */
 int writer_check(const struct writer *w, struct error *err);
-/* STATE: the row that keeps the mark of `pipeline` is another than this run
- * left there. Another run may have done that, or a hand: the error says what
- * differs and what to do. `where`: the table of marks. `outcome`: what became
- * of the rows at hand. `seen`: the row as this run left it; `now`: what it is;
- * NULL: not known. Of both, batch_id, fence and found count. */
+/* STATE: the row that keeps the mark of `pipeline` is not as this run left it.
+ * Another run or a hand may have changed it: the error gives the difference and
+ * a remedy. `where` is the table of marks. `outcome` says what became of the
+ * rows at hand. `seen` is the row as this run left it, `now` as it is; NULL:
+ * not known. Their batch_id, fence and found count. */
 struct checkpoint;
 int writer_overtaken(const char *pipeline, const char *where,
 		     const char *outcome, const struct checkpoint *seen,
@@ -77,7 +78,8 @@ int writer_overtaken(const char *pipeline, const char *where,
 int writer_check_fence(const struct writer *w, const char *pipeline,
 		       int64_t stored, struct error *err);
 
-/* What is to be kept equal. Not owned; outlives the destination's use. */
+/* The table that is to be kept equal. Not owned; outlives the destination's
+ * use. */
 struct target {
 	const char *pipeline;
 	/* For advice that names commands: "tidemark RUN CALL" runs it. NULL:
@@ -85,22 +87,22 @@ struct target {
 	const char *run, *call;
 	const char *table; /* as written */
 	enum load_mode mode;
-	/* Of the source: its key, its mark column (schema->mark: the version;
-	 * -1: none). */
+	/* The source's schema: its key, its mark column (schema->mark: the
+	 * version; -1: none). */
 	const struct schema *schema;
 	struct drift_policy drift;
 	/* replace, or --full-refresh: load beside, swap in finish(). */
 	bool refresh;
 	/* --full-refresh: may replace a table that Tidemark did not create. */
 	bool force;
-	/* Mode update, and the source is this very table: a row that has
-	 * another mark by now than when it was read was changed since, and is
+	/* Mode update, and the source is this very table. A row that has
+	 * another mark by now than when it was read was changed since. It is
 	 * left for a later read. */
 	bool in_place;
-	/* A repair: the row just read replaces the stored one even where that
-	 * one's mark is newer than what was ever delivered, for a hand may have
-	 * written it; of rows that have one key, one is left; and a table that
-	 * was emptied is filled. */
+	/* A repair: the row just read replaces the stored one. It does so even
+	 * if the stored mark is newer than any that was delivered, for a hand
+	 * may have written it. If several rows have one key, one is left. A
+	 * table that was emptied is filled. */
 	bool overwrite;
 	/* A dry run: prepare makes ready for preview() in place of load(), and
 	 * nothing is written that anybody else sees or that outlives close. */
@@ -109,10 +111,10 @@ struct target {
 	 * the source has no longer; NULL: they are removed. */
 	const char *soft_delete;
 	struct writer writer;
-	/* How many others had a mark of the target when it was looked at whose
-	 * rows they are; NULL: nobody looked. A pipeline without a mark loads
-	 * nothing where there are more by now (TRANSIENT): of two that begin at
-	 * one moment none has a mark that the other could see. */
+	/* How many others had a mark of the target when its rows' owner was
+	 * looked up; NULL: nobody looked. A pipeline without a mark loads
+	 * nothing where there are more by now (TRANSIENT). When two pipelines
+	 * begin at one moment, neither has a mark that the other could see. */
 	const size_t *n_others;
 };
 
@@ -131,7 +133,7 @@ struct column_mapping {
 	enum mapping mapping;
 };
 
-/* What prepare would do. */
+/* The work that prepare would do. */
 struct inspection {
 	struct column_mapping *columns; /* schema->n_columns, in order */
 	size_t n_columns;
@@ -149,7 +151,7 @@ void inspection_release(struct inspection *i);
 
 struct checkpoint {
 	char *watermark; /* JSON text; NULL: no mark (fresh, or reset) */
-	char *batch_id; /* of the last loaded batch; "" if none */
+	char *batch_id; /* the last loaded batch's; "" if none */
 	int64_t fence; /* fencing token of the writer */
 	/* Rows loaded over all time: read from this by recover; also the base
 	 * of _tidemark_seq in append. */
@@ -160,25 +162,25 @@ struct checkpoint {
 	struct strlist others;
 	bool missing; /* recover without prepare: there is no target */
 	/* load: the highest mark that this pipeline has delivered, this batch
-	 * included, as the source's text; NULL: unknown. A stored version up
-	 * to it is our own, and the row just read replaces it even if its
-	 * mark is lower: a long transaction that commits last leaves the
-	 * newest row with an older mark. Beyond it the stored one wins. */
+	 * included, as the source's text; NULL: unknown. A stored version up to
+	 * it is our own, and the row just read replaces it even if its mark is
+	 * lower. A long transaction that commits last leaves the newest row
+	 * with an older mark. Beyond `delivered` the stored version wins. */
 	char *delivered;
 };
 void checkpoint_init(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
-/* The target is missing: the row is about a table that is gone, and only its
- * fence is left, since whoever wrote it may still live; and the others. */
+/* The target is missing, and the row is about a table that is gone. Only its
+ * fence is left, since its writer may still live; and the others. */
 void checkpoint_set_missing(struct checkpoint *c);
 void checkpoint_add_other(struct checkpoint *c, const char *pipeline,
 			  const char *mark);
 /* `dst` is released first; without a batch, its id is "". */
 void checkpoint_copy(struct checkpoint *dst, const struct checkpoint *src);
-/* `next` as it is to be written over the mark `stands` (JSON text; NULL:
- * none): what that says is delivered stays so, in the mark and as `delivered`.
- * Another writer may have raised it (raise) since this one looked. `dst` is
- * released first. */
+/* `next` as it is to be written over the mark `stands` (JSON text; NULL: none).
+ * The rows that `stands` says are delivered stay so, in the mark and as
+ * `delivered`. Another writer may have raised it (raise) since this one looked.
+ * `dst` is released first. */
 void checkpoint_keep(struct checkpoint *dst, const struct checkpoint *next,
 		     const char *stands);
 
@@ -210,49 +212,50 @@ struct destination_ops {
 	/* Look, write nothing: mapping, drift, problems, DDL. */
 	int (*inspect)(struct destination *d, const struct target *target,
 		       struct inspection *out, struct error *err);
-	/* End target->writer.predecessor. Refuse (problems_to_error of the
-	 * inspection) or make ready: create or alter tables, views,
-	 * _tidemark_watermark; raise the row's fence if the writer is to claim
-	 * it. In one transaction. If a
-	 * column was added to an existing table (and not for refresh), the
-	 * stored watermark of the pipeline is set to NULL in that same
-	 * transaction, so that all rows are read again and the column fills.
-	 * Keeps `target` until close. */
+	/* End target->writer.predecessor. Then refuse (problems_to_error of the
+	 * inspection) or make ready, in one transaction. It creates or alters
+	 * tables, views and _tidemark_watermark, and raises the row's fence if
+	 * the writer is to claim it. If a column was added to an existing table
+	 * (and not for refresh), the same transaction sets the stored watermark
+	 * of the pipeline to NULL. All rows are then read again, and the column
+	 * fills. Keeps `target` until close. */
 	int (*prepare)(struct destination *d, const struct target *target,
 		       struct error *err);
-	/* Remove what a crashed run left behind (stages of this pipeline), and
-	 * read where we are. `out` initialised by the caller. Also works
-	 * without prepare for `status` and `watermark show` given the table
-	 * (target->pipeline, table set; schema may be NULL): a missing table is
-	 * found = false, no error, and nothing is written then; the fence is
-	 * that of the pipeline's row all the same, whatever table that is
+	/* Remove the stages of this pipeline that a crashed run left behind,
+	 * and read the checkpoint. The caller initialises `out`. It also works
+	 * without prepare, for `status` and `watermark show`, given the table
+	 * (target->pipeline, table set; schema may be NULL). A missing table is
+	 * found = false, no error, and nothing is written then. The fence is
+	 * that of the pipeline's row all the same, whatever table the row is
 	 * about. */
 	int (*recover)(struct destination *d, const struct target *target,
 		       struct checkpoint *out, struct error *err);
 	/* Load the batch and move the mark from the checkpoint last seen by
-	 * recover/load to `next`, in one transaction. If the stored fence is
-	 * higher than the writer's, the stored batch_id not the one last seen,
-	 * or the writer's check fails: STATE, nothing written. Duplicate keys
-	 * inside the batch: the last row wins, the others count as unchanged.
-	 * NULL or repeated keys, values that do not fit: DATA naming column and
-	 * row key. inserted + updated + unchanged
-	 * == n_rows or it rolls back (BUG). n_rows == 0 only moves the mark.
-	 * An unclear COMMIT is resolved by reconnecting and reading batch_id
-	 * back. What raise() has written into the row is kept, and counts for
-	 * this very batch: checkpoint_keep() with the row's mark, which is read
-	 * where it cannot change before the batch is in; or CONFLICT if it did.
-	 */
+	 * recover/load to `next`, in one transaction. STATE, nothing
+	 * written, if the stored fence is higher than the writer's, or the
+	 * stored batch_id is not the one last seen. STATE also if the
+	 * writer's check fails. If a batch has a key twice, the last row
+	 * wins, and the others count as unchanged. NULL or repeated keys and
+	 * values that do not fit are DATA, with column and row key. If
+	 * inserted + updated + unchanged is not n_rows, it rolls back (BUG).
+	 * n_rows == 0 only moves the mark.
+	 *
+	 * After an unclear COMMIT, reconnect and read batch_id back. The
+	 * mark that raise() has written into the row is kept, and counts for
+	 * this very batch: see checkpoint_keep(). Read the row's mark where
+	 * it cannot change before the batch is in, or answer CONFLICT if it
+	 * did. */
 	int (*load)(struct destination *d, const struct batch *batch,
 		    const struct checkpoint *next, struct load_counts *out,
 		    struct error *err);
 	/* In a dry run: `out` is what load() would count for the batch, or the
-	 * error is what it would say. By the statements of the load: they run
-	 * on copies of the rows concerned, in tables that are temporary and
-	 * this session's own, where what earlier batches would have written
-	 * stands, too; so constraints of the table itself refuse rows as they
-	 * would. What they cannot know: triggers, foreign keys, and other rows
-	 * with the value of another unique index. Takes no lock that a writer
-	 * would wait for, and no part of the mark. */
+	 * error is the one load() would give. The statements of the load run on
+	 * copies of the rows concerned, in temporary tables of this session's
+	 * own. Rows that earlier batches would have written stand there, too,
+	 * so constraints of the table itself refuse rows as they would.
+	 * Triggers, foreign keys, and other rows with the value of another
+	 * unique index are unknown to it. Takes no lock that a writer would
+	 * wait for, and no part of the mark. */
 	int (*preview)(struct destination *d, const struct batch *batch,
 		       const struct checkpoint *next, struct load_counts *out,
 		       struct error *err);
@@ -261,11 +264,11 @@ struct destination_ops {
 	int (*explain)(struct destination *d, struct explanation *out,
 		       struct error *err);
 	/* Remove the rows of these keys and move the mark, under the conditions
-	 * of load(): of `keys`, a batch of the target's schema, only the key's
-	 * columns count. append: every version of them that TABLE_raw has. A
-	 * key that is not there is passed over. With soft_delete the rows are
-	 * marked instead, those that are not yet (SCHEMA: there is no such
-	 * column); load() takes the mark from a row that comes again, and
+	 * of load(). `keys` is a batch of the target's schema, and only the
+	 * key's columns count. append: all their versions in TABLE_raw. A key
+	 * that is not there is passed over. With soft_delete the rows are
+	 * marked instead, if they are not yet (SCHEMA: there is no such
+	 * column). load() takes the mark from a row that comes again, and
 	 * counts it as updated. `*removed`: rows. Not in a refresh. */
 	int (*remove)(struct destination *d, const struct batch *keys,
 		      const struct checkpoint *next, int64_t *removed,
@@ -284,32 +287,33 @@ struct destination_ops {
 	 * Target as for recover. */
 	int (*forget)(struct destination *d, const struct target *target,
 		      struct error *err);
-	/* What a successor's `predecessor` is to be: a name of this handle's
-	 * session at a server that can end it; "" for a file. Lives until
-	 * close. */
+	/* The `predecessor` for a successor: a name of this handle's session at
+	 * a server that can end it; "" for a file. Lives until close. */
 	const char *(*session)(struct destination *d);
 	void (*interrupt)(struct destination *d);
 	void (*close)(struct destination *d); /* rolls back; NULL is fine */
-	/* Whoever else has a mark of this very target, in the order of their
-	 * names: appends the name of each row and then its mark, JSON text.
-	 * The chunks of a backfill have rows of their own. Target as for
-	 * recover; nobody where there is no table. */
+	/* Other pipelines with a mark of this very target, in the order of
+	 * their names. Appends the name of each row and then its mark, JSON
+	 * text. The chunks of a backfill have rows of their own. Target as for
+	 * recover; nothing where there is no table. */
 	int (*others)(struct destination *d, const struct target *target,
 		      struct strlist *out, struct error *err);
-	/* Somebody else than target->pipeline, the chunk of a backfill, is
-	 * about to load rows past its mark: the pipeline's mark becomes what
-	 * watermark_raise_text() makes of it and `mark`, JSON text without a
-	 * value; with that returning NULL nothing is written. Nothing else of
-	 * the row changes, so that a run of the pipeline that is under way goes
-	 * on; a row is made if there is none. Durable before it returns: the
-	 * rows come after it, for a mark that says too much only makes the
-	 * pipeline's next read of a row count. CONFLICT: try again. Target as
-	 * for recover; the table is there. */
+	/* The chunk of a backfill, another writer than target->pipeline, is
+	 * about to load rows past its mark. The pipeline's mark becomes the
+	 * result of watermark_raise_text() with it and `mark`, JSON text
+	 * without a value. If that returns NULL nothing is written. Nothing
+	 * else of the row changes, so that a run of the pipeline goes on
+	 * meanwhile. A row is made if there is none.
+	 *
+	 * It is durable before it returns, because the rows come after it. A
+	 * mark that says too much only makes the pipeline's next read of a row
+	 * count. CONFLICT: try again. Target as for recover; the table is
+	 * there. */
 	int (*raise)(struct destination *d, const struct target *target,
 		     const char *mark, struct error *err);
-	/* What the target is, whatever it is called: new reference to an
-	 * object as of core/data/table_identity.h, the same for each name of a
-	 * table, which need not be there. Target as for recover. */
+	/* The identity of the target, however it is spelled: new reference to
+	 * an object as of core/data/table_identity.h. It is the same for each
+	 * name of a table, which need not exist. Target as for recover. */
 	int (*identity)(struct destination *d, const struct target *target,
 			json_t **out, struct error *err);
 };

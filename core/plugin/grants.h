@@ -30,7 +30,7 @@ void grants_release(struct grants *g);
 /* A table's place, each name in quotes. */
 struct grants_place {
 	char *schema;
-	/* Of MySQL's GRANT: "_" and "%" stand for themselves. */
+	/* for MySQL's GRANT, where "_" and "%" stand for themselves */
 	char *schema_pattern;
 	char *table; /* with its schema */
 	char *plain; /* the same without escapes, for a literal */
@@ -42,8 +42,8 @@ int grants_place_find(struct grants_place *out, const char *connection,
 		      const char *text, const char *schema, char quote,
 		      struct error *err);
 void grants_place_release(struct grants_place *p);
-/* A name or a text in one line of SQL; caller frees. Control characters, which
- * have no place in a line, are escaped where it can be done: in double quotes,
+/* A name or a text in one line of SQL; caller frees. Control characters have no
+ * place in a line. They are escaped where it is possible: in double quotes,
  * which are PostgreSQL's, and in its literals (U&). */
 char *grants_quote(const char *name, char quote);
 char *grants_literal(const char *text);

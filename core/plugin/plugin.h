@@ -1,7 +1,7 @@
 /*
- * What a plug-in includes, as <tidemark/plugin.h>: the contracts, and of
- * Tidemark's own helpers those that an engine is likely to need. Not included
- * within the tree.
+ * The header that a plug-in includes, as <tidemark/plugin.h>: the contracts,
+ * and those of Tidemark's own helpers that an engine is likely to need. Not
+ * included within the tree.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_PLUGIN_H
 #define TIDEMARK_CORE_PLUGIN_PLUGIN_H

@@ -1,4 +1,5 @@
-/* What `check` reports, and what `run` refuses: severity, code, text, fix. */
+/* A problem that `check` reports and `run` refuses: severity, code, text,
+ * fix. */
 #ifndef TIDEMARK_CORE_PLUGIN_PROBLEM_H
 #define TIDEMARK_CORE_PLUGIN_PROBLEM_H
 
@@ -11,11 +12,12 @@ const char *severity_name(enum severity s);
 
 struct problem {
 	enum severity severity;
-	/* What run would fail with; ERROR_NONE below severity error. */
+	/* The code with which run would fail; ERROR_NONE below severity
+	 * error. */
 	enum error_code error;
 	char *code; /* stable, kebab-case: "mark-without-index" */
-	char *message; /* what and where: table, column */
-	char *fix; /* what to do: a statement, a grant, a config key */
+	char *message; /* fault and place: table, column */
+	char *fix; /* remedy: a statement, a grant, a config key */
 };
 
 struct problems {
@@ -30,9 +32,9 @@ void problems_add(struct problems *list, enum severity severity,
 		  enum error_code error, const char *code, const char *fix,
 		  const char *fmt, ...)
 	__attribute__((format(printf, 6, 7), nonnull(5)));
-/* What an error says, of severity error: message with the server's code, and
- * the fix that ERROR_FIX or a hint told, else what the kind of error asks
- * for. */
+/* Add an error as a problem of severity error: its message with the server's
+ * code, and its fix. The fix is the one that ERROR_FIX or a hint told, or else
+ * the usual one for this kind of error. */
 void problems_add_error(struct problems *list, const char *code,
 			const struct error *err);
 void problems_release(struct problems *list);

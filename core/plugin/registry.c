@@ -45,9 +45,9 @@ static const struct registry_module *registry_loaded(const char *engine)
 	return NULL;
 }
 
-/* What was built with this binary lacks nothing: its symbols are looked up when
- * they are called, which for DuckDB saves 10 ms of 25. Of somebody else's
- * module one that is missing is told at once. */
+/* A module that was built with this binary lacks no symbol. So its symbols are
+ * looked up when they are called, which for DuckDB saves 10 ms of 25. If
+ * somebody else's module lacks one, say so at once. */
 static int registry_binding(const char *file)
 {
 	return module_is_own(file) ? RTLD_LAZY : RTLD_NOW;

@@ -16,8 +16,8 @@ struct registry_slot {
 	{                                                                      \
 #member, offsetof(struct type, member)                         \
 	}
-/* Slots follow one another up to the end of the table, so a slot that is
- * added to a contract and forgotten here does not compile. */
+/* Slots follow one another up to the end of the table. So if somebody adds a
+ * slot to a contract and forgets it here, this does not compile. */
 #define SLOTS_COMPLETE(type, first, slots)                                     \
 	_Static_assert(offsetof(struct type, first) +                          \
 				       ARRAY_SIZE(slots) *                     \

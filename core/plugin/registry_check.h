@@ -1,7 +1,7 @@
 /*
- * What the registry asks of a plug-in before anyone calls it: the ABI, the
- * size, the name, and that no slot of an ops table is NULL. Built-in engines
- * and modules are checked alike. A module has to have facts besides.
+ * The registry's checks of a plug-in before anyone calls it. The ABI, the size
+ * and the name must fit, and no slot of an ops table may be NULL. Built-in
+ * engines and modules are checked alike. A module has to have facts besides.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H
 #define TIDEMARK_CORE_PLUGIN_REGISTRY_CHECK_H

@@ -1,10 +1,10 @@
 /*
- * The contract of a state store: a session in an SQL database, and how its SQL
- * differs. The statements are in core/store, written once for all engines. A
- * handle is used by one thread at a time.
+ * The contract of a state store: a session in an SQL database, and the
+ * differences of its SQL. The statements are in core/store, written once for
+ * all engines. A handle is used by one thread at a time.
  *
  * Statements take text parameters $1, $2, ... whose first uses are in that
- * order, name tables without a schema, and keep to the SQL that SQLite and
+ * order. They name tables without a schema, and keep to the SQL that SQLite and
  * PostgreSQL share.
  */
 #ifndef TIDEMARK_CORE_PLUGIN_STORE_H
@@ -19,7 +19,7 @@
 /* First member of an engine's handle, which frees `where`. */
 struct store {
 	const struct store_ops *ops;
-	char *where; /* of the store, safe to show */
+	char *where; /* the store's place, safe to show */
 };
 
 /* A store that is a database has its tables in one schema, which this one
@@ -100,9 +100,9 @@ struct store_ops {
 	void (*close)(struct store *s);
 };
 
-/* For an engine: ERROR_SCHEMA is said of the tables that are kept equal; of the
- * store's own it is that they are not to be had: ACCESS, with `cure`. Returns
- * the code as it is then. `err` may be NULL. */
+/* For an engine: ERROR_SCHEMA is about tables that are kept equal. If the
+ * store's own tables are damaged, the code becomes ACCESS, with `cure`. Returns
+ * the new code. `err` may be NULL. */
 int store_damaged(int rc, const char *cure, struct error *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/data/table_name.h"
 #include "core/settings/input.h"
 
-/* `copy` writes the file that the user did not, as a tree, so that it means
+/* `copy` writes the file that the user did not write, as a tree. So it means
  * and refuses the same; places are the names of the flags. */
 
 static struct config_place copy_place(const char *label)

@@ -26,7 +26,7 @@ static enum gate_kind settings_gate_kind(const char *name)
 	return gate_maps[i].kind;
 }
 
-/* What can be known of a limit before the column's type is. */
+/* Check a limit as far as possible before the column's type is known. */
 static int settings_check_limit(struct option_context *ctx,
 				const struct config_node *node,
 				enum gate_kind kind)

@@ -1,7 +1,7 @@
 /*
- * Between the option tables and struct settings: what the parser fills in,
- * with the texts that only mean something together (a connection's name, a
- * lag whose unit the strategy decides). Shared by the settings_*.c files.
+ * Between the option tables and struct settings: the parser's results. Some of
+ * their texts only mean something together: a connection's name, or a lag whose
+ * unit the strategy decides. Shared by the settings_*.c files.
  */
 #ifndef TIDEMARK_CORE_SETTINGS_INPUT_H
 #define TIDEMARK_CORE_SETTINGS_INPUT_H
@@ -92,7 +92,7 @@ int settings_check_gate(struct option_context *ctx,
 			const struct config_node *node,
 			const struct gate_settings *gate);
 
-/* Of all pipelines; `origin` is copied. */
+/* Set it for all pipelines; `origin` is copied. */
 void settings_set_origin(struct settings *s, const char *origin);
 
 #endif

@@ -132,9 +132,9 @@ static const char *settings_strategy_text(const struct config_node *node)
 							   : "";
 }
 
-/* The pipeline's own keys, and what they leave to the defaults. Another
- * strategy does not take the column meant for the default one; a lag or time
- * zone that it has no use for is passed over when it is checked. */
+/* The pipeline's own keys, and the defaults for all others. A pipeline with
+ * another strategy does not take the default's column. A lag or time zone that
+ * its strategy cannot use is passed over by the checks. */
 static struct config_node *settings_merged(const struct config_node *own,
 					   const struct config_node *defaults)
 {

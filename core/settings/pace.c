@@ -44,7 +44,7 @@ static int pace_check_replicas(struct option_context *ctx,
 	return rc;
 }
 
-/* Which keys have a meaning at these ends. */
+/* Check that each key has a meaning at these ends. */
 static int pace_check_ends(struct option_context *ctx,
 			   const struct config_node *node,
 			   const struct pipeline_settings *p)
@@ -78,7 +78,7 @@ void pace_limits_release(struct pace_limits *l)
 	memset(l, 0, sizeof(*l));
 }
 
-/* Those that a running pipeline can take over. */
+/* Options that a running pipeline can take over. */
 static const struct option *pace_live_option(const char *name)
 {
 	for (const struct option *o = pace_options; o->name; o++) {

@@ -7,7 +7,7 @@
 #include "core/data/table_name.h"
 #include "core/settings/input.h"
 
-/* What can be told of a target without asking its engine. */
+/* The facts about a target that are known without asking its engine. */
 struct rival_place {
 	struct table_name name;
 	struct url_server server;
@@ -40,7 +40,7 @@ static void rival_place_fill(struct rival_place *out,
 	out->schema = out->name.schema ? out->name.schema : schema;
 }
 
-/* Which of their letters are one is the engine's to say. */
+/* Only the engine knows which other letters are equal. */
 static bool rival_same_word(const char *a, const char *b)
 {
 	for (const char *p = a; *p; p++)

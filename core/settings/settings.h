@@ -1,7 +1,7 @@
 /*
- * The config file, parsed and validated: every key of docs/config.md, from
- * the option tables in settings_options*.c, which also give `tidemark schema`,
- * the reference page and the error texts.
+ * The config file, parsed and validated: every key of docs/config.md. The
+ * option tables in options*.c also give `tidemark schema`, the reference page
+ * and the error texts.
  */
 #ifndef TIDEMARK_CORE_SETTINGS_SETTINGS_H
 #define TIDEMARK_CORE_SETTINGS_SETTINGS_H
@@ -42,7 +42,7 @@ int64_t row_limit_allowed(const struct row_limit *limit, int64_t rows);
 /* Rows that the destination refuses. */
 struct bad_row_settings {
 	bool keep; /* as dead letters; false: halt */
-	struct row_limit limit; /* of a run */
+	struct row_limit limit; /* a run's */
 };
 
 /* How gently to read; 0, "" and none are off. */
@@ -65,11 +65,11 @@ struct ends;
 
 struct pipeline_settings {
 	char *name;
-	/* Of `copy`: what stands for the name on a command line. NULL: the
-	 * name itself does. */
+	/* For `copy`: the arguments that stand for the name on a command line.
+	 * NULL: the name itself does. */
 	char *call;
 	char *word; /* the name, as a shell takes it */
-	int line; /* of the config, 0 for `copy` */
+	int line; /* in the config, 0 for `copy` */
 	/* Path of the config, "copy", or NULL: not known. Owned by settings. */
 	const char *origin;
 	const struct connection *source; /* owned by settings */

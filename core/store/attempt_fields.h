@@ -1,5 +1,5 @@
 /*
- * The columns of an attempt as text parameters and back: one table for
+ * The columns of an attempt as text parameters and back. One table serves
  * writing and reading, in the order of the statements of history.c and
  * history_save.c.
  */

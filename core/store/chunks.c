@@ -42,11 +42,11 @@ void chunk_list_release(struct chunk_list *list)
 	"  window_from, window_to, number, range_from, range_to, nulls,\n"     \
 	"  row_count, state, attempts, holder, checksum, error_code,\n"        \
 	"  error_message, queued_at, started_at, ended_at"
-/* Of these, and of why a chunk is paused. */
+/* The shape of these columns, and of the reason why a chunk is paused. */
 #define CHUNK_SHAPE "ttttt??t??ttttt???ttt?"
 
-/* Who was killed, or has lost its lease, is held by nothing any more. @ is the
- * store's now. */
+/* A worker that was killed, or has lost its lease, has no hold any more. @ is
+ * the store's now. */
 #define CHUNK_PAUSED                                                           \
 	"CASE WHEN state = 'running' AND EXISTS (SELECT 1 FROM leases AS l\n"  \
 	"  WHERE l.name = chunk_id AND l.holder = chunks.holder\n"             \
@@ -91,7 +91,7 @@ static const char save_sql[] =
 	"  started_at = $7, ended_at = $8, paused = $9\n"
 	"WHERE chunk_id = $10 AND holder = $11 RETURNING chunk_id";
 
-/* Of what is over nobody asks for the lease again. */
+/* Nobody asks for the lease of a finished chunk again. */
 static const char leases_sql[] =
 	"DELETE FROM leases WHERE until = 0 AND name IN (\n"
 	"  SELECT chunk_id FROM chunks WHERE pipeline = $1\n"

@@ -13,22 +13,22 @@
  * texts, none NULL but as said; times in µs since 1970, 0: not yet. */
 struct chunk {
 	char *chunk_id; /* PIPELINE/BACKFILL/NUMBER */
-	char *backfill_id; /* of pipeline, config and window */
+	char *backfill_id; /* made of pipeline, config and window */
 	char *pipeline;
-	char *config; /* of whose rows: another one does not take it up */
-	char *column; /* whose values the ranges are */
-	char *window_from, *window_to; /* of the backfill; NULL: open */
+	char *config; /* the rows' config: another one does not take it up */
+	char *column; /* the ranges are values of it */
+	char *window_from, *window_to; /* the backfill's; NULL: open */
 	int64_t number; /* from 1 */
 	char *range_from, *range_to; /* NULL: open */
 	bool nulls; /* the rows without a value, instead */
 	int64_t rows; /* as counted; once it is done, as loaded */
 	char *state; /* CHUNK_... */
 	int64_t attempts;
-	char *holder; /* of the lease, in the last attempt; "" */
-	char *checksum; /* of both sides, once it is done; or NULL */
-	char *error_code, *error_message; /* of the last attempt; or NULL */
-	/* What holds its worker, as in an attempt; in a list only while that
-	 * one has the lease. */
+	char *holder; /* the lease's, in the last attempt; "" */
+	char *checksum; /* equal at both sides, once it is done; or NULL */
+	char *error_code, *error_message; /* the last attempt's; or NULL */
+	/* The hold of its worker, as in an attempt. A list has it only while
+	 * the worker has the lease. */
 	char *paused;
 	int64_t queued_at, started_at, ended_at;
 };
@@ -57,11 +57,11 @@ int store_chunks_add(struct store *s, const struct chunk_list *chunks,
  * before. */
 int store_chunks_list(struct store *s, const char *pipeline,
 		      struct chunk_list *out, struct error *err);
-/* Take the next chunk that waits, of this pipeline and config, or one whose
- * worker is gone or has lost its lease; and with it the lease of its chunk_id,
- * as store_lease_take() does (`wanted` without a name). Counts an attempt. No
- * two ever get the same. `*found` false: there is none now; `out` is filled
- * only if there is. */
+/* Take the next waiting chunk of this pipeline and config, or one whose worker
+ * is gone or has lost its lease. Take the lease of its chunk_id as well, as
+ * store_lease_take() does (`wanted` without a name). Counts an attempt. No two
+ * callers ever get the same chunk. `*found` false: there is none now; `out` is
+ * filled only if there is. */
 int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
 		      const struct lease *wanted, int64_t lease_us, bool *found,
 		      struct chunk *out, struct error *err);

@@ -24,7 +24,7 @@ struct run_list {
 };
 void run_list_release(struct run_list *list);
 
-/* Which of them; NULL: any. */
+/* A choice of attempts; NULL: any. */
 struct run_filter {
 	const char *pipeline, *run_id;
 	int64_t limit;
@@ -51,8 +51,8 @@ struct attempt {
 	char *guarantee; /* exact, lag, none; "" unknown */
 	char *guarantee_reason;
 	char *error_code, *error_message; /* NULL unless FAILED */
-	char *paused; /* what holds it, JSON text, or NULL */
-	int64_t progress; /* of its window, in millionths; -1: not known */
+	char *paused; /* its present hold, JSON text, or NULL */
+	int64_t progress; /* in its window, in millionths; -1: not known */
 };
 struct attempt_list {
 	struct attempt *items;
@@ -84,7 +84,8 @@ int store_attempts_list(struct store *s, const struct run_filter *filter,
 			struct attempt_list *out, struct error *err);
 int store_runs_list(struct store *s, const struct run_filter *filter,
 		    struct run_list *out, struct error *err);
-/* Of all attempts of a run, in the order in which they were made. */
+/* The batches of all attempts of a run, in the order in which they were
+ * made. */
 int store_batches_list(struct store *s, const char *run_id,
 		       struct batch_list *out, struct error *err);
 

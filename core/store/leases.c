@@ -53,7 +53,8 @@ static const char amend_sql[] =
 static const char give_sql[] = "UPDATE leases SET until = $1, session = $2\n"
 			       "WHERE name = $3 AND holder = $4";
 
-/* Of a machine that was started at another time, and has another name. */
+/* A lease of a machine that was started at another time, and has another
+ * name. */
 static const char foreign_sql[] =
 	"SELECT host, pid, name FROM leases\n"
 	"WHERE until > @ AND host <> $1\n"

@@ -7,8 +7,8 @@
 
 #include "core/plugin/store.h"
 
-/* Who may write a pipeline, and until when. All times are µs by the store's
- * clock, whose "now" comes with what is read. Owned texts. */
+/* The process that may write a pipeline, and until when. All times are µs by
+ * the store's clock, whose "now" comes with each answer. Owned texts. */
 struct lease {
 	char *name; /* the pipeline */
 	char *holder; /* no two holdings have the same */
@@ -31,10 +31,10 @@ enum lease_answer {
 };
 
 /* Take the lease `wanted` names (name, holder, host, pid, process) for
- * `lease_us`, if it is free, has run out, or its holder is surely gone; its
- * fence is one more than any before. `*before`: who had it; `now` is set in any
- * case. CONFIG when the store is a file and another machine has a lease in it.
- */
+ * `lease_us`. It must be free, have run out, or its holder must be surely gone.
+ * Its fence is one more than any before. `*before` has the former holder; `now`
+ * is set in any case. CONFIG when the store is a file and another machine has a
+ * lease in it. */
 int store_lease_take(struct store *s, const struct lease *wanted,
 		     int64_t lease_us, enum lease_answer *answer,
 		     struct lease *out, struct lease *before,
@@ -51,11 +51,11 @@ int store_lease_renew(struct store *s, const struct lease *l, int64_t lease_us,
 /* Write down a higher fence, and the session; `*held` as above. */
 int store_lease_amend(struct store *s, const struct lease *l, bool *held,
 		      struct error *err);
-/* Give it back with `until` and `session` as in `l`: 0 and "", or, when the one
- * before it may still live, 1 and that one's session. Harmless when it is
- * another's by now. */
+/* Give it back with `until` and `session` as in `l`. They are 0 and "", or 1
+ * and the former holder's session when that one may still live. Harmless if
+ * another process has the lease by now. */
 int store_lease_give(struct store *s, const struct lease *l, struct error *err);
-/* Who has it: `*held` false when nobody, or no longer. */
+/* Read the holder: `*held` is false if there is none, or no longer. */
 int store_lease_get(struct store *s, const char *name, bool *held,
 		    struct lease *out, struct error *err);
 

@@ -6,12 +6,12 @@
 
 /* A row that the destination refused. Owned texts, none NULL but as said. */
 struct dead_letter {
-	char *id; /* of pipeline and key, or of the row if it has no key */
+	char *id; /* made of pipeline and key, or of the row without a key */
 	char *pipeline, *run_id, *attempt_id, *batch_id;
 	char *key; /* JSON object: value_key_json() */
 	char *key_digest; /* "": there is no key */
 	char *row; /* JSON object; NULL in a list of just the names */
-	bool truncated; /* of long values only the beginning is kept */
+	bool truncated; /* long values keep only their beginning */
 	char *row_digest;
 	char *category; /* permanent, transient, unknown */
 	char *error_code, *server_code, *error_message; /* server_code: "" */
@@ -27,7 +27,7 @@ struct dead_letter_list {
 };
 void dead_letter_list_release(struct dead_letter_list *list);
 
-/* Which of them; NULL: any. */
+/* A choice of letters; NULL: any. */
 struct dead_letter_filter {
 	const char *pipeline, *id;
 	int64_t limit; /* 0: all */

@@ -7,7 +7,7 @@
 
 #include "core/plugin/store.h"
 
-/* What goes before the config's `pace`. */
+/* Settings that override the config's `pace`. */
 struct pace_record {
 	char *settings; /* JSON object of texts, or NULL: nothing; owned */
 	int64_t changed_at;
@@ -16,8 +16,8 @@ struct pace_record {
 /* The mirror of the mark: JSON text or NULL; caller frees. */
 int store_mark_get(struct store *s, const char *pipeline, char **out,
 		   struct error *err);
-/* Of an attempt, unless the pipeline has a newer one; or by hand (`attempt_id`
- * NULL). */
+/* Set the mark from an attempt, unless the pipeline has a newer attempt; or by
+ * hand (`attempt_id` NULL). */
 int store_mark_set(struct store *s, const char *pipeline,
 		   const char *attempt_id, const char *watermark,
 		   struct error *err);

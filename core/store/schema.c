@@ -87,7 +87,8 @@ static int schema_note_migration(void *ctx, const char *const *values,
 	return rc;
 }
 
-/* Which migrations has this database seen, and may we go on? */
+/* Look at the migrations that this database has seen, and judge whether we may
+ * go on. */
 static int schema_look(struct store *s, int *version, struct error *err)
 {
 	struct migration_state m = { .store = s };

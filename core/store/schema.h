@@ -13,7 +13,7 @@
  * saying which number. */
 int store_migrate(struct store *s, int *applied, int *version,
 		  struct error *err);
-/* The last migration that is applied, 0: none; errors as above, and ACCESS
+/* The last migration that is applied, 0: none. Errors as above, and ACCESS
  * where there are no tables yet and this user may not make them. Writes
  * nothing. */
 int store_version(struct store *s, int *version, struct error *err);

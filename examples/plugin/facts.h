@@ -1,4 +1,4 @@
-/* What Tidemark has to know of the engine before anything is opened. */
+/* The engine's facts that Tidemark needs before anything is opened. */
 #ifndef NDJSON_FACTS_H
 #define NDJSON_FACTS_H
 

@@ -111,8 +111,8 @@ int failed(const char *what, const char *path, struct error *err)
 			 strerror(errno));
 }
 
-/* What was renamed is only there after a crash once its directory is on the
- * disk, too. */
+/* After a crash a renamed file is only there if its directory is on the disk,
+ * too. */
 static int sync_directory(const char *path, struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* What ndjson.c does with files and directories; nothing in here knows of marks
- * or batches. Paths are whole, errors name them. */
+/* Steps with files and directories for ndjson.c. Nothing in here knows of marks
+ * or batches. Paths are whole, and errors name them. */
 #ifndef NDJSON_FILES_H
 #define NDJSON_FILES_H
 
@@ -13,7 +13,7 @@
 struct names {
 	char *table, *marks; /* directories */
 	char *mark, *next_mark, *lock; /* in `marks` */
-	char *stage, *file; /* of the batch of that number */
+	char *stage, *file; /* for the batch of that number */
 	char *pipeline; /* as file names have it */
 };
 
@@ -39,9 +39,9 @@ int rename_file(const char *from, const char *to, const char *directory,
 		struct error *err);
 /* Harmless if it has gone. */
 int remove_file(const char *path, const char *directory, struct error *err);
-/* Of the pipeline, all that there are. */
+/* Remove all stages of the pipeline. */
 int remove_stages(const struct names *n, struct error *err);
-/* Of a file behind that of number `last`. */
+/* A number for a file behind file `last`. */
 int64_t next_number(int64_t last);
 
 #endif

@@ -7,11 +7,12 @@
 /* All zero: none. */
 struct mark {
 	struct checkpoint seen;
-	int64_t number; /* of the file of the batch that the mark is of */
+	int64_t number; /* the number of the mark's batch and its file */
 };
 
 void ndjson_mark_release(struct mark *m);
-/* What stands in the file; without one, there is none. STATE: it is no mark. */
+/* Read the mark in the file; without a file there is none. STATE: it is no
+ * mark. */
 int ndjson_mark_read(struct mark *m, const char *path, struct error *err);
 /* Replace it, by a rename. `watermark` may be NULL. */
 int ndjson_mark_write(const struct names *n, const char *watermark,

@@ -1,21 +1,21 @@
 /*
- * A destination outside of Tidemark's tree: each batch becomes a file of
+ * A destination outside of Tidemark's tree. Each batch becomes a file of
  * newline-delimited JSON, DIRECTORY/TABLE/PIPELINE-<microseconds>.ndjson, which
  * is there whole or not at all. The URL is ndjson:DIRECTORY.
  *
- * Rows are only ever added, so mode append is the one there is: of the lines of
+ * Rows are only ever added, so mode append is the only one. Among the lines of
  * one key, the one in the last file is the newest. Files know no transactions.
  * The mark makes them one: it names the batch's file, and its rename commits.
  *
- *   1. the rows go to .tidemark/PIPELINE-NUMBER.stage, and to the disk
- *   2. .tidemark/PIPELINE.json, the mark with the number of its file, is
- *      replaced by a rename: from here on the batch has been loaded
- *   3. the stage gets the file's name
+ * 1. The rows go to .tidemark/PIPELINE-NUMBER.stage, and to the disk.
+ * 2. .tidemark/PIPELINE.json, the mark with the number of its file, is replaced
+ *    by a rename. From here on the batch has been loaded.
+ * 3. The stage gets the file's name.
  *
- * Killed before 2, there is a stage of a number that the mark does not have:
- * the next run removes it. Killed before 3, there is one of the mark's number,
- * and prepare() or recover() does what was left. That the file is not there
- * says nothing: whoever reads files may take them away.
+ * If a run is killed before step 2, the mark does not have the number of its
+ * stage, and the next run removes the stage. If a run is killed before step 3,
+ * the mark has the number of its stage, and prepare() or recover() does the
+ * rest. A missing file says nothing: whoever reads files may take them away.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 
 struct ndjson {
 	struct destination base; /* first: the engine knows no more of us */
-	char *directory; /* of the URL */
+	char *directory; /* the URL's */
 	const struct target *target; /* since prepare */
 	struct mark mark; /* as recover or load last saw it */
 	atomic_bool interrupted;
@@ -213,8 +213,8 @@ static int ndjson_recover(struct destination *base, const struct target *target,
 	return rc;
 }
 
-/* A line a row. What a destination for many millions of rows would do
- * otherwise: it would write straight from the vectors (core/data/batch.h). */
+/* Write a line a row. A destination for many millions of rows would write
+ * straight from the vectors instead (core/data/batch.h). */
 static int ndjson_stage(const struct names *n, const struct batch *b,
 			struct error *err)
 {

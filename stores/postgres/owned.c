@@ -9,15 +9,15 @@
 #define SCHEMA_FAULT	PG_OWNED_OWNER("n.nspowner")
 #define GRANTEE_IS_OURS PG_OWNED_IS_OURS("a.grantee")
 
-/* The history may lose its last moments in a crash of the server: the truth is
+/* The history may lose its last moments in a crash of the server. The truth is
  * in the destination, and a run that finds nothing to do should wait for a disk
- * but once, for its lease. All transactions here are short, unless a process
- * was paused in one: that one is ended before others, who wait for its locks,
- * lose patience.
+ * only once, for its lease. All transactions here are short, unless a process
+ * was paused in one. Such a transaction is ended before others, who wait for
+ * its locks, lose patience.
  *
- * Whoever may make something in the schema could have functions of their own
- * found before those of the server. The path is led there by the statement that
- * has looked, so that nothing comes between. */
+ * Whoever may make objects in the schema could have functions of their own
+ * found before those of the server. So the statement that has looked also sets
+ * the path, and nothing comes in between. */
 static const char looked_sql[] =
 	/* To print a default takes a lock on its table. */
 	"WITH patient AS MATERIALIZED (SELECT\n"

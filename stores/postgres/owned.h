@@ -4,10 +4,11 @@
 
 #include "clients/pg.h"
 
-/* Lead the session's names into the schema, if there is one: when the session
- * is new (`open`: it is set up as well), and in a migration, once the schema is
- * made. SCHEMA, and nothing there is touched, if somebody else owns it or a
- * table of it, may make objects there, or has added to a table. */
+/* Set the session's search path to the schema, if there is one. This happens
+ * when the session is new (`open`: other settings are made as well), and in a
+ * migration once the schema is made. SCHEMA if somebody else owns it or a table
+ * of it, may make objects there, or has added to a table. Nothing is touched
+ * then. */
 int postgres_store_enter(struct pg *pg, bool open, struct error *err);
 
 #endif

@@ -105,8 +105,8 @@ static int postgres_store_script(struct store *s, const char *sql,
 }
 
 /* CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it
- * exists, so it is looked for first; and then whether it is ours, for somebody
- * may have been quicker. */
+ * exists. So look for it first, and afterwards check that it is ours, for
+ * somebody may have been quicker. */
 static int postgres_store_make_schema(struct pg *pg, struct error *err)
 {
 	struct pg_result *r = NULL;
@@ -136,7 +136,7 @@ static const char postgres_store_holder_sql[] =
 	"       AND l.mode <> 'AccessShareLock')\n"
 	"ORDER BY a.xact_start";
 
-/* What a failed statement returns; `err` may be NULL. */
+/* The code of a failed statement; `err` may be NULL. */
 static int postgres_store_failed(struct store *s, int rc, struct error *err)
 {
 	char *what;

@@ -2,7 +2,7 @@
 
 #include "core/plugin/store.h"
 
-/* Of the migrations. */
+/* The tables of the migrations. */
 #define OWNED_TABLES                                                           \
 	"('" STORE_MIGRATIONS_TABLE "', 'attempts', 'batches', 'chunks',\n"    \
 	"  'dead_letters', 'leases', 'paces', 'runs', 'watermarks')"

@@ -1,4 +1,4 @@
-/* What somebody else has put under the names of the state store's tables. */
+/* Objects of others under the names of the state store's tables. */
 #ifndef TIDEMARK_STORES_SQLITE_OWNED_H
 #define TIDEMARK_STORES_SQLITE_OWNED_H
 

@@ -22,9 +22,9 @@ static struct sqlite *sqlite_store_db(struct store *s)
 	return ((struct sqlite_store *)s)->db;
 }
 
-/* Of what a store may answer. A lock on the file says nothing about a lease in
- * it: whoever has it, a backup or a shell, lets go in a while. `err` may be
- * NULL. */
+/* The code that a store may answer with. A lock on the file says nothing about
+ * a lease in it: whoever has it, a backup or a shell, lets go in a while. `err`
+ * may be NULL. */
 static int sqlite_store_failed(int rc, struct error *err)
 {
 	if (rc != -ERROR_STATE || !err)
