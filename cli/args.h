@@ -26,9 +26,9 @@ enum flag_kind {
 
 struct flag {
 	const char *name; /* without "--"; NULL ends a table */
-	char letter; /* of the short form, or 0 */
+	char letter; /* the short form's, or 0 */
 	enum flag_kind kind;
-	const char *value; /* what help calls the value: "FILE"; NULL: none */
+	const char *value; /* the value's name in help: "FILE"; NULL: none */
 	const char *doc;
 };
 
@@ -50,7 +50,7 @@ struct command {
 
 #define OPERANDS_ANY ((size_t)-1)
 
-/* What may stand on a command line. */
+/* The commands and flags of a command line. */
 struct syntax {
 	const struct command *const *commands; /* ends with NULL */
 	const struct flag *flags; /* global */
@@ -59,7 +59,7 @@ struct syntax {
 struct flag_value {
 	const struct flag *flag;
 	const char *text; /* points into argv; NULL for a switch */
-	int64_t number; /* of a count or duration */
+	int64_t number; /* a count's or duration's */
 };
 
 #define ARGUMENTS_MAX_FLAGS 32

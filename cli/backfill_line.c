@@ -24,7 +24,7 @@ static void backfill_add_held(struct strbuf *sb, const struct backfill_sums *n)
 		strbuf_addf(sb, " (%" PRId64 " held)", n->held);
 }
 
-/* Of those that are held, what the one that waits the longest waits for. */
+/* Tell the hold of the chunk that waits the longest. */
 static void backfill_add_pause(struct strbuf *sb, const struct backfill_sums *n)
 {
 	json_t *paused = json_text_value(n->paused);

@@ -17,7 +17,7 @@
 #include "core/base/stop.h"
 
 #define WORKERS_LOOK_US (US_PER_SECOND / 5)
-/* Of all that may be started in the place of killed ones. */
+/* The most processes that may be started in the place of killed ones. */
 #define WORKERS_SPARE 1000
 
 struct workers {
@@ -108,7 +108,7 @@ static int workers_ended(struct workers *w, size_t i, int status,
 	return workers_start(w, i, err);
 }
 
-/* What they have said goes above the live line. */
+/* The workers' words go above the live line. */
 static void workers_listen(struct workers *w)
 {
 	char piece[4096];

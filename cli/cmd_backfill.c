@@ -129,7 +129,7 @@ static int backfill_work(const struct arguments *args, const struct settings *s,
 	else
 		rc = worker_run(s, &p, 1, &options, &sums, err);
 	progress_end();
-	/* What became of the chunks is read from the store. */
+	/* The store tells how the chunks ended. */
 	return rc && !err->code ? 0 : rc;
 }
 

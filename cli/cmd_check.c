@@ -78,7 +78,7 @@ static int check_each(const struct pipeline_settings *const *pipelines,
 		log_set_pipeline(pipelines[i]->name);
 		check_pipeline(pipelines[i], state, &r);
 		log_set_pipeline("");
-		/* What was cut short says nothing of the pipeline. */
+		/* A check that was cut short says nothing of the pipeline. */
 		if (!stop_requested()) {
 			check_show(&r, list);
 			code = code ? code : -(int)check_result_error(&r);

@@ -96,7 +96,7 @@ static int letters_list(const struct arguments *args, const struct settings *s,
 	return code;
 }
 
-/* Those that are named, each of which must be there. */
+/* Find the named letters, each of which must exist. */
 static int letters_named(const struct arguments *args, const struct settings *s,
 			 bool rows, struct dead_letter_list *out,
 			 struct error *err)

@@ -115,7 +115,7 @@ static void status_print(const struct status_result *results, size_t n)
 	output_table_free(t);
 }
 
-/* Of the newest backfill of each. */
+/* Print the newest backfill of each pipeline. */
 static void status_print_chunks(const struct status_result *results, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -154,7 +154,8 @@ static void status_warn(const struct status_result *r)
 	log_set_pipeline("");
 }
 
-/* Of how many it was all asked: a stop cuts the last one short. */
+/* Ask all pipelines, and return how many were asked to the end: a stop cuts the
+ * last one short. */
 static size_t status_ask(const struct pipeline_settings *const *pipelines,
 			 size_t n, struct store *store,
 			 struct status_result *results)
@@ -171,8 +172,8 @@ static size_t status_ask(const struct pipeline_settings *const *pipelines,
 	return n;
 }
 
-/* What can be known is printed even if the store is away; the code still
- * says that it is. */
+/* Print all that is known even if the store is away; the code still says that
+ * it is. */
 static int status_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)

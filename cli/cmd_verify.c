@@ -17,7 +17,7 @@
 #include "core/sync/parts/state.h"
 #include "core/sync/tasks/repair.h"
 
-/* Of the target's rows. */
+/* A share of the target's rows. */
 #define MAX_DELETES "1%"
 
 static char *verify_cell(const json_t *value)
@@ -63,7 +63,7 @@ static void verify_print_examples(const struct verify_result *r, bool values)
 	output_table_free(t);
 }
 
-/* What is said of a part must not read as if it were of the whole. */
+/* A verdict about a part must not read as if it were about the whole. */
 static void verify_print_verdict(const struct verify_result *r)
 {
 	struct strbuf part = STRBUF_INIT;
@@ -126,7 +126,7 @@ static void verify_print(const struct verify_result *r, bool values)
 
 enum deletes { DELETES_LEAVE, DELETES_REPORT, DELETES_APPLY };
 
-/* What all pipelines of a call share. */
+/* Settings that all pipelines of a call share. */
 struct verify_call {
 	const struct arguments *args;
 	bool repair;

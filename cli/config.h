@@ -1,4 +1,5 @@
-/* What commands with a config file share: find it, load it, pick pipelines. */
+/* Steps that commands with a config file share: find it, load it, pick
+ * pipelines. */
 #ifndef TIDEMARK_CLI_CONFIG_H
 #define TIDEMARK_CLI_CONFIG_H
 
@@ -18,7 +19,7 @@ int config_select(const struct arguments *args, size_t first,
 		  const struct pipeline_settings *const **out, size_t *n,
 		  struct error *err);
 
-/* What a command does with the pipelines that are its operands. */
+/* A command's work on the pipelines that are its operands. */
 typedef int (*config_user)(const struct arguments *args,
 			   const struct settings *s,
 			   const struct pipeline_settings *const *pipelines,

@@ -75,8 +75,8 @@ static void copied_add_word(struct strbuf *sb, const char *word)
 	free(shown);
 }
 
-/* What names this pipeline on a command line: the URLs as they were given, but
- * for passwords, and the flags. */
+/* The arguments that name this pipeline on a command line: the URLs as they
+ * were given, but for passwords, and the flags. */
 static char *copied_call(const struct arguments *args, long at)
 {
 	static const struct flag flags[] = { COPIED_FLAGS };

@@ -1,7 +1,7 @@
 /*
- * A pipeline without a config file: SOURCE_URL, DESTINATION_URL and flags make
- * it, and the tables its name, so that a second call finds its mark, whatever
- * it calls them. What `copy` and the commands about a copy share.
+ * A pipeline without a config file, made of SOURCE_URL, DESTINATION_URL and
+ * flags. The tables give its name, so that a second call finds its mark,
+ * however it spells them. Shared by `copy` and the commands about a copy.
  */
 #ifndef TIDEMARK_CLI_COPIED_H
 #define TIDEMARK_CLI_COPIED_H
@@ -32,13 +32,15 @@
 			"what the pipeline is called (default: by its tables)" \
 	}
 
-/* The settings that a command works on: of the config file; or, where the
- * operands have SOURCE_URL and DESTINATION_URL, those of the one pipeline that
- * they and the flags make. `out` are the arguments with that pipeline's name in
- * the place of both URLs, and in out->copied. Both are released by the caller,
- * copied_release(), only if 0 is returned. The tables name the pipeline, so
- * both ends are opened; `runs`: if that fails, go on all the same, for the run
- * that comes says the same, and where people look for it. */
+/* The settings that a command works on. They come from the config file. Where
+ * the operands have SOURCE_URL and DESTINATION_URL, they are those of the one
+ * pipeline that the URLs and the flags make. `out` are the arguments with that
+ * pipeline's name in the place of both URLs, and in out->copied. The caller
+ * releases both by copied_release(), only if 0 is returned.
+ *
+ * The tables name the pipeline, so both ends are opened. `runs`: if that fails,
+ * go on all the same. The run that follows gives the same error, in the place
+ * where people look for it. */
 int copied_load(const struct arguments *args, bool runs, struct arguments *out,
 		struct settings *s, struct error *err);
 void copied_release(struct arguments *args, struct settings *s);

@@ -1,6 +1,6 @@
 /*
- * What `run --dry-run` shows people of one pipeline: what a run would do, who
- * stands in its way, and by which statements.
+ * The output of `run --dry-run` for people, about one pipeline: the changes of
+ * a run, obstacles, and statements.
  */
 #ifndef TIDEMARK_CLI_DRY_RUN_PRINT_H
 #define TIDEMARK_CLI_DRY_RUN_PRINT_H

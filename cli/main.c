@@ -38,8 +38,8 @@ static void main_descriptors(void)
 		close(fd);
 }
 
-/* A core file would hold passwords and rows. Of a limit of 0 the kernel takes
- * no notice when cores go to a program ("|" in core_pattern); 1 is its own sign
+/* A core file would hold passwords and rows. If cores go to a program ("|" in
+ * core_pattern), the kernel ignores a limit of 0. A limit of 1 is its own sign
  * for none, and too little for a file. */
 static void main_no_core(void)
 {

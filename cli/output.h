@@ -1,9 +1,9 @@
 /*
- * What goes to stdout: results, as tables, plain lines or JSON. A write that
- * fails (a closed pipe, a full disk) is remembered and reported by
- * output_finish(), so that no caller needs to look at each print. Texts from
- * servers lose their control characters here (core/base/utf8.h), JSON keeps
- * them as escapes. Logs and progress are not printed here.
+ * Output to stdout: results, as tables, plain lines or JSON. A write that fails
+ * (a closed pipe, a full disk) is remembered and reported by output_finish().
+ * So no caller needs to look at each print. Texts from servers lose their
+ * control characters here (core/base/utf8.h), JSON keeps them as escapes. Logs
+ * and progress are not printed here.
  */
 #ifndef TIDEMARK_CLI_OUTPUT_H
 #define TIDEMARK_CLI_OUTPUT_H

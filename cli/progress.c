@@ -19,8 +19,7 @@
 #define PROGRESS_ETA_SHARE 0.005
 #define PROGRESS_ETA_US	   (2 * US_PER_SECOND)
 
-/* What is measured: rows and bytes of a run, the rows of both sides of a look.
- */
+/* Counts: rows and bytes of a run, or the rows of both sides of a look. */
 #define PROGRESS_COUNTS 2
 
 struct progress_point {
@@ -36,7 +35,7 @@ static struct {
 	bool on, terminal;
 	struct strbuf line; /* as drawn; "" if nothing is */
 	const struct pipeline_settings *pipeline;
-	const char *pass; /* of a look; NULL: of a run */
+	const char *pass; /* a look's; NULL: a run */
 	int64_t shown_at;
 	/* Speed is that between the last two samples. */
 	int64_t sample_at, samples[PROGRESS_COUNTS];

@@ -1,8 +1,9 @@
 /*
- * How far a run is: on a terminal one live line on stderr, redrawn at most ten
- * times a second and taken away before every log line; without a terminal one
- * log line every 10 s and no control characters. The same of `verify`. Fed by
- * run_options.progress and verify_terms.progress; one at a time in a process.
+ * The progress of a run, and of `verify`. On a terminal it is one live line on
+ * stderr, redrawn at most ten times a second and taken away before every log
+ * line. Without a terminal it is one log line every 10 s, without control
+ * characters. Fed by run_options.progress and verify_terms.progress; one at a
+ * time in a process.
  */
 #ifndef TIDEMARK_CLI_PROGRESS_H
 #define TIDEMARK_CLI_PROGRESS_H
@@ -17,7 +18,7 @@
 struct run_result;
 struct verify_progress;
 
-/* What the line shows; speeds are per second. */
+/* The content of the line; speeds are per second. */
 struct progress_view {
 	const char *pipeline; /* "" if it is said elsewhere */
 	int64_t rows;

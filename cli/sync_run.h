@@ -1,5 +1,5 @@
 /*
- * What `run` and `copy` share: run the pipelines with live progress, log each
+ * Shared by `run` and `copy`: run the pipelines with live progress, log each
  * failure once, print the results as a table, plain lines or JSON.
  */
 #ifndef TIDEMARK_CLI_SYNC_RUN_H

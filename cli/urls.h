@@ -2,10 +2,9 @@
 #ifndef TIDEMARK_CLI_URLS_H
 #define TIDEMARK_CLI_URLS_H
 
-/* The words of the command line, of which those with a secret are copies: the
- * secret itself is wiped from `argv`, which the list of processes shows, and is
- * remembered. To be called before anything else. Caller frees with
- * urls_free(). */
+/* The words of the command line. A word with a secret is a copy: the secret
+ * itself is wiped from `argv`, which the list of processes shows, and is
+ * remembered. Call it before anything else. Caller frees with urls_free(). */
 char **urls_take(int argc, char **argv);
 void urls_free(int argc, char **words, char **argv);
 /* One warning if one of the URLs (not expanded; may be NULL) holds a password;
