@@ -1,6 +1,6 @@
-/* A file of DuckDB's as the unit tests of its destination use it: a pipeline of
- * one table with a mark v beside its key, rows loaded one by one, and what the
- * file then holds. Whatever is not expected fails the test. Not for the
+/* A DuckDB file for the unit tests of its destination. A pipeline has one table
+ * with a mark v beside its key. Rows are loaded one by one, and the test looks
+ * at the file's content. Any unexpected result fails the test. Not for the
  * contract suite, which knows no engine. */
 #ifndef TIDEMARK_TESTS_UNIT_DUCKDB_DESTINATION_WORLD_H
 #define TIDEMARK_TESTS_UNIT_DUCKDB_DESTINATION_WORLD_H
@@ -15,7 +15,7 @@ struct file {
 	struct target target; /* pipeline p, table orders */
 	struct destination *d; /* NULL while it is closed */
 	struct error err;
-	struct load_counts counts; /* of the last load */
+	struct load_counts counts; /* the last load's */
 	int n_batches;
 };
 
@@ -27,8 +27,8 @@ int file_unmake(void **state);
 
 /* id, a number, and v, the mark. */
 void file_schema(struct file *f, enum type_kind mark);
-/* What a run does before its first batch. 0 or the positive code, here and from
- * file_load and file_finish. */
+/* Do the work of a run before its first batch. 0 or the positive code, here and
+ * from file_load and file_finish. */
 int file_begin(struct file *f);
 /* One row; `value` NULL: its mark is NULL. `delivered`: the mark up to which
  * the destination has all, or NULL. */

@@ -1,7 +1,7 @@
 /*
  * A source and a destination in memory, and the store of faulty_store.h, for
- * the engine's own tests: rows are ids 1..n, the destination counts how often
- * each id arrived. Faults are planted by number of call. Not a stand-in for any
+ * the engine's own tests. Rows are ids 1..n, and the destination counts how
+ * often each id arrived. Faults are planted by number of call. It stands for no
  * server.
  */
 #ifndef TIDEMARK_TESTS_UNIT_FAKE_ENGINES_H
@@ -21,7 +21,7 @@ struct fake {
 	int loads, opens, nexts, finishes;
 	int pauses, asked, fail_asked; /* so many questions fail: ACCESS */
 	int64_t active, lag_us; /* the answers */
-	int64_t open_us; /* that it takes to open the source */
+	int64_t open_us; /* time for opening the source */
 	int previews, fail_preview_at;
 	int fail_load_at; /* number of the load that fails, 0: none */
 	enum error_code fail_load_with;
@@ -38,7 +38,7 @@ struct fake {
 	int64_t stored_fence; /* at the destination */
 	int claims; /* prepares that were to claim the row */
 	void (*in_load)(void); /* called in each, before it commits */
-	void (*in_close)(void); /* of the destination */
+	void (*in_close)(void); /* when the destination is closed */
 	size_t largest_batch;
 	/* Ids that are refused (DATA), alone and in company. */
 	bool bad[FAKE_MOST + 1];

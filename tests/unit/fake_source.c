@@ -10,7 +10,7 @@
 static struct connector fake_connector;
 static struct scan fake_scan_args;
 static int64_t fake_at; /* last id delivered in this pass */
-static size_t fake_at_key; /* of a pass over keys: so many are done */
+static size_t fake_at_key; /* keys that a pass over keys has done */
 
 static int fake_open(struct connector **out, const struct connection *conn,
 		     struct error *err)

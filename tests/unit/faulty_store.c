@@ -24,8 +24,8 @@ struct faulty_handle {
 static struct {
 	char directory[64];
 	struct connection place;
-	struct store *main; /* what tests run with */
-	struct store *aside; /* what they look with */
+	struct store *main; /* used by the tested code */
+	struct store *aside; /* used by the test to look */
 	char *answer;
 	/* Under the lock, as `aside` is: */
 	char *piece;
@@ -36,7 +36,7 @@ static struct {
 } faulty;
 static pthread_mutex_t faulty_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* That of SQLite, but for the clock. */
+/* SQLite's dialect, but for the clock. */
 static struct store_dialect faulty_dialect;
 
 static void faulty_stop(const char *what, const struct error *err)

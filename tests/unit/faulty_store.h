@@ -32,9 +32,9 @@ int faulty_store_handles(void);
 /* The store's clock is so far ahead of ours. */
 void faulty_store_clock(int64_t ahead_us);
 
-/* Beside the run, in any thread, and without a fault: one statement; and the
- * first value of one that selects, NULL or 0 where there is none. The text
- * lives until the next question. */
+/* For use beside the run, in any thread, and without a fault. One runs a
+ * statement. The others return the first value that it selects, NULL or 0 if
+ * there is none. The text lives until the next question. */
 void faulty_store_do(const char *sql);
 const char *faulty_store_text(const char *sql);
 int64_t faulty_store_number(const char *sql);

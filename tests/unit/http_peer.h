@@ -10,7 +10,7 @@
 
 #include "core/base/strbuf.h"
 
-/* What lies where: no two pieces of a body look alike. */
+/* The byte at a place of a body: no two pieces of a body look alike. */
 #define PEER_BYTE(at) ((char)(((at)*2654435761U) >> 20))
 
 enum peer_then {

@@ -1,7 +1,7 @@
-/* A file of SQLite's as the unit tests of its destination use it: a pipeline of
- * one table with a column v beside its key, rows loaded one by one, and what
- * the file then holds. Whatever is not expected fails the test. Not for the
- * contract suite, which knows no engine. */
+/* An SQLite file for the unit tests of its destination. A pipeline has one
+ * table with a column v beside its key. Rows are loaded one by one, and the
+ * test looks at the file's content. Any unexpected result fails the test. Not
+ * for the contract suite, which knows no engine. */
 #ifndef TIDEMARK_TESTS_UNIT_SQLITE_DESTINATION_WORLD_H
 #define TIDEMARK_TESTS_UNIT_SQLITE_DESTINATION_WORLD_H
 
@@ -16,7 +16,7 @@ struct file {
 	struct schema schema;
 	struct target target; /* pipeline p, table orders, upsert */
 	struct error err;
-	struct load_counts counts; /* of the last load */
+	struct load_counts counts; /* the last load's */
 	struct batch batch;
 	int n_batches;
 	const char *delivered; /* the mark that comes with the next loads */
@@ -33,7 +33,7 @@ void file_column(struct file *f, const char *name, enum type_kind kind);
 /* id, and one more column, which is the mark. */
 void file_schema(struct file *f, enum type_kind key, enum type_kind v);
 
-/* What a run does before its first batch; what was open is closed. 0 or the
+/* Close an open run, and do the work of a run before its first batch. 0 or the
  * positive code, here and from file_load and file_finish. */
 int file_begin(struct file *f);
 /* One more row to load; `value` NULL: its v is NULL. `n` bytes count for texts

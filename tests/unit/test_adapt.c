@@ -103,8 +103,8 @@ static void test_first_rows(void **state)
 	}
 }
 
-/* A server that takes a microsecond a row, later ten: batches go to what takes
- * the target from both sides, and stay within a quarter of it. */
+/* A server takes a microsecond a row, later ten. Batches approach the target
+ * time from both sides, and stay within a quarter of it. */
 static void test_goes_to_the_target(void **state)
 {
 	struct adapt a;

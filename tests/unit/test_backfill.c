@@ -12,7 +12,7 @@
 struct value_case {
 	enum range_kind kind;
 	const char *a, *b;
-	int order; /* of a and b; 9: a is no value */
+	int order; /* order of a and b; 9: a is no value */
 };
 
 static const struct value_case cases[] = {
@@ -165,8 +165,8 @@ static void test_speed(void **state)
 	assert_int_equal((int)sums.eta_seconds, -1);
 }
 
-/* Of the chunks that are held, what the one that waits the longest waits for:
- * in `status` and in the line. */
+/* Among the held chunks, the hold of the one that waits the longest is told, in
+ * `status` and in the line. */
 static void test_hold(void **state)
 {
 	struct chunk items[] = {

@@ -1,4 +1,4 @@
-/* What BigQuery's destination sends, and what its client makes of answers. */
+/* Requests of BigQuery's destination, and its client's reading of answers. */
 #include "clients/bigquery_reply.h"
 #include "destinations/bigquery/encode.h"
 #include "destinations/bigquery/internal.h"
@@ -270,7 +270,7 @@ static void test_reasons(void **state)
 	}
 }
 
-/* What is no answer of the service's, and what is said of it. */
+/* Answers that are not the service's, and the errors about them. */
 static const struct {
 	const char *type, *text;
 	long status;

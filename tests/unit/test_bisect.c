@@ -1,4 +1,4 @@
-/* Which rows are to blame, whatever their number and place. */
+/* The search for bad rows, whatever their number and place. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -143,7 +143,7 @@ static void test_rows_that_wait_for_others(void **state)
 		world.needs[row] = row + 2;
 	world.bad[20] = true;
 	assert_int_equal(world_bisect(64, MOST, &found, &err), 0);
-	/* What waits for the bad one, at whatever remove, cannot go in. */
+	/* Rows that wait for the bad one, at whatever remove, cannot go in. */
 	assert_int_equal(found.n, 21);
 	for (int row = 0; row < 64; row++)
 		assert_int_equal(world.arrived[row], row > 20);

@@ -54,7 +54,8 @@ static const struct {
 	{ "1ttt", 3, 30, 0, 0 },
 	{ "dttt", 3, 30, 0, 0 },
 	{ "sttt", 3, 30, 0, 0 },
-	/* what says nothing counts for nothing; ended_at is the failure's */
+	/* an attempt without a verdict counts for nothing; ended_at is the
+	 * failure's */
 	{ "rbttt", 3, 50, 3, 20 },
 	{ "kttt", 3, 30, 3, 10 },
 	{ "lttt", 3, 30, 3, 10 },

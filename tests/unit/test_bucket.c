@@ -132,7 +132,7 @@ static void test_small_tokens(void **state)
 	assert_int_equal(bucket_wait(&b, SECOND), SECOND);
 }
 
-/* What is owed is paid at the new rate. */
+/* A debt is paid at the new rate. */
 static void test_change(void **state)
 {
 	struct bucket b = { .rate = 10 };

@@ -1,4 +1,4 @@
-/* What check and status say, over engines in memory. */
+/* The words of check and status, over engines in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

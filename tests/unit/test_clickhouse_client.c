@@ -1,5 +1,5 @@
-/* What needs no server of clients/clickhouse: numbers, tables of text,
- * exceptions; and answers that are not what they should be. */
+/* The parts of clients/clickhouse that need no server: numbers, tables of text,
+ * exceptions, and answers that are not as they should be. */
 #include "unit.h"
 
 #include "clients/clickhouse.h"
@@ -11,7 +11,7 @@
 #define NINES_66                                                               \
 	"999999999999999999999999999999999999999999999999999999999999999999"
 
-/* What is written is read again; NULL: it is refused. */
+/* A written text is read again as `again`; NULL: it is refused. */
 static const struct {
 	const char *text;
 	int precision, scale;
@@ -110,7 +110,7 @@ static void cells_are_bounded(void **state)
 	free(text);
 }
 
-/* Of a scale that no type has: nothing is written in front of the text. */
+/* With a scale that no type has, nothing is written in front of the text. */
 static void decimals_of_any_scale(void **state)
 {
 	static const uint8_t ones[32] = { 1 };

@@ -1,4 +1,4 @@
-/* Which of two decimals is the larger, and what is no decimal. */
+/* The larger one of two decimals, and texts that are no decimal. */
 #include "core/data/decimal.h"
 #include "tests/unit/unit.h"
 

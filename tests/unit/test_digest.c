@@ -70,7 +70,7 @@ static const char *const documents[][2] = {
 	{ "{\"\\u0062\":1,\"a\":2}", "{\"a\":2,\"b\":1,}" },
 	{ "[12345678901234567890123, 0.1000000000000000000000001]",
 	  "[12345678901234567890123,1000000000000000000000001e-25,]" },
-	/* What is not JSON stays what it is, marked. */
+	/* A text that is not JSON stays as it is, marked. */
 	{ "", "\xff" },
 	{ "nul", "\xffnul" },
 	{ "{", "\xff{" },

@@ -1,7 +1,7 @@
-/* What the DuckDB destination decides by itself: who writes, which of two rows
- * is the newer one, what a refresh leaves, what a file may be. Values are in
- * test_duckdb_destination_values.c; what it has in common with the others is in
- * the contract suite. */
+/* Decisions of the DuckDB destination alone: who writes, which row is newer,
+ * the traces of a refresh, the files that it accepts. Values are in
+ * test_duckdb_destination_values.c. The contract suite tests behaviour that it
+ * shares with the others. */
 #include <unistd.h>
 
 #include "clients/duckdb_errors.h"
@@ -9,10 +9,10 @@
 #include "destinations/common/names.h"
 #include "tests/unit/duckdb_destination_world.h"
 
-/* What DuckDB says, and as an appender says it: type and text apart. */
+/* DuckDB's errors, and the same from an appender: type and text apart. */
 static const struct {
 	const char *text;
-	int type; /* of enum duckdb_error_type */
+	int type; /* an enum duckdb_error_type */
 	enum error_code code, appended;
 } errors[] = {
 	{ "IO Error: Could not set lock on file \"w\": Conflicting lock is "
@@ -217,7 +217,7 @@ static void test_delivered_in_place(void **state)
 	check_delivered(*state, true);
 }
 
-/* Of rows read one after the other the last is the newest, whatever its
+/* Rows are read one after the other, and the last is the newest, whatever its
  * mark. A row that is like it is not appended. */
 static void test_append_order(void **state)
 {

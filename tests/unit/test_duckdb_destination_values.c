@@ -1,5 +1,5 @@
-/* What the DuckDB destination makes of types and values: decimals, how a type
- * fits an existing one, a row with a value of each kind. */
+/* Types and values in the DuckDB destination: decimals, how a type fits an
+ * existing one, a row with a value of each kind. */
 #include <stdio.h>
 #include <unistd.h>
 

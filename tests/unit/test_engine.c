@@ -33,7 +33,7 @@ static const struct engine hive = {
 	.listed = "hive, honey",
 };
 
-/* Of this one nothing is told: all is its own affair. */
+/* An engine without facts: all is its own affair. */
 static const char *const queue_schemes[] = { "queue", NULL };
 static const struct engine queue = { .name = "queue",
 				     .schemes = queue_schemes };

@@ -82,7 +82,7 @@ static void test_what_and_fix(void **state)
 	check_parts(&err, "no table x (did you mean y?)", "no table x",
 		    "did you mean y?");
 	error_clear(&err);
-	/* What a server or a row says is no advice. */
+	/* A server's or a row's words are no advice. */
 	error_set(&err, ERROR_DATA, "row %s", "a" ERROR_FIX "b");
 	check_parts(&err, "row ab", "row ab", "");
 }

@@ -1,5 +1,5 @@
-/* What a gate lets through, value by value and type by type, and what it says
- * of the others. */
+/* Values that a gate lets through, type by type, and its messages about the
+ * others. */
 #include <string.h>
 
 #include "tests/unit/gate_world.h"

@@ -1,5 +1,5 @@
-/* What the HTTP client sends to a server that says what it is told to: over
- * which connection, with what body, and when again. */
+/* Requests of the HTTP client to a server that follows a script: over which
+ * connection, with which body, and when again. */
 #include "core/base/clock.h"
 #include "tests/unit/http_world.h"
 #include "tests/unit/unit.h"
@@ -129,8 +129,8 @@ static void take_chunks(const struct strbuf *asked, struct strbuf *out)
 	}
 }
 
-/* The same frame three times, each with the sign of zstd. What is in it the
- * suites look at that have a server which unpacks it. */
+/* The same frame three times, each with the sign of zstd. Suites with a server
+ * that unpacks it look at its content. */
 static void check_frames(const struct strbuf *bodies)
 {
 	size_t n = bodies->len / 3;

@@ -1,5 +1,5 @@
-/* What the HTTP client makes of answers: those that are broken, come slowly or
- * not at all, wait for their reader, or are an error. */
+/* Answers to the HTTP client that are broken, come slowly or not at all, wait
+ * for their reader, or are an error. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -100,7 +100,7 @@ static void nobody_there(void **state)
 	world_close(&w);
 }
 
-/* What is sent ahead of a reader lies in the sockets, and a little here. */
+/* Bytes that are sent ahead of a reader lie in the sockets, and a few here. */
 #define MOST_AHEAD   ((size_t)16 << 20)
 #define MOST_WAITING ((size_t)512 << 10)
 
@@ -111,8 +111,8 @@ static void check_piece(const char *piece, size_t n, size_t at)
 			fail_msg("byte %zu is not what was sent", at + i);
 }
 
-/* A reader that rests now and then, longer than it takes to fill what lies
- * between, and asks for a byte, for less than there is, and for more. */
+/* A reader that rests now and then, for longer than it takes to fill the space
+ * in between. It asks for a byte, for less than there is, and for more. */
 static size_t read_slowly(struct world *w, size_t until)
 {
 	static char piece[1 << 20];
@@ -135,8 +135,8 @@ static size_t read_slowly(struct world *w, size_t until)
 	return all;
 }
 
-/* Who does not read is not sent more: 64 MiB do not come to lie in memory, and
- * none of them is lost, or comes twice, when it goes on. */
+/* The server cannot send more while nobody reads. 64 MiB do not come to lie in
+ * memory, and none of them is lost, or comes twice, when reading goes on. */
 static void answer_waits_for_its_reader(void **state)
 {
 	static const struct peer_answer answers[] = {

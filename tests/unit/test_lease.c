@@ -83,8 +83,8 @@ static void test_reset(int64_t rows)
 	test_boot_ahead = 0;
 }
 
-/* Of process 4711 in another container of this machine, or of nobody since it
- * was given back (`until` 0), uncleanly (1). */
+/* A lease of process 4711 in another container of this machine. With `until` 0
+ * it was given back and is nobody's, with 1 uncleanly. */
 static void test_lease(int fence, int64_t until)
 {
 	char *mark = process_mark();
@@ -137,7 +137,7 @@ static void test_gives_it_back(void **state)
 		run_result_release(&r);
 	}
 	assert_int_equal(fake.lease_at_load, 1);
-	/* Of the first, before whom nobody is known. */
+	/* The first run has no predecessor, so only it claims the row. */
 	assert_int_equal(fake.claims, 1);
 }
 

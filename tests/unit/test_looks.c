@@ -22,7 +22,7 @@ static const struct {
 	{ 100, 7, -1, 7 }, /* a quiet table is not behind */
 	{ 3, 7, -1, 3 },
 	{ -1, 7, -1, 7 }, /* an xmin mark has no age */
-	{ 100, 7, 50, 50 }, /* what is held back is behind */
+	{ 100, 7, 50, 50 }, /* held rows make it late */
 	{ 0, 0, 0, 0 },
 };
 

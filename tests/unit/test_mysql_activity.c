@@ -42,7 +42,7 @@ static const struct {
 	const char *status;
 	bool whole;
 	const char *open; /* joined by ", " */
-	int64_t age_s; /* of the oldest; -1: none */
+	int64_t age_s; /* the oldest one's; -1: none */
 } statuses[] = {
 	{ HEAD TAIL, true, "", -1 },
 	{ HEAD IDLE OURS IDLE TAIL, true, "", -1 },

@@ -1,4 +1,5 @@
-/* What needs no server of clients/mysql: error classes, and how to connect. */
+/* The parts of clients/mysql that need no server: error classes, and how to
+ * connect. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +98,7 @@ static void mysql_numbers(void **state)
 
 struct target_case {
 	const char *url;
-	enum tls_mode mode; /* of the config */
+	enum tls_mode mode; /* the config's */
 	const char *expected; /* user/password/host/port/database/socket/tls */
 };
 

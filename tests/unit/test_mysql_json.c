@@ -1,4 +1,4 @@
-/* Which JSON MySQL's own type holds without rounding a number. */
+/* JSON that MySQL's own type holds without rounding a number. */
 #include "core/base/row_values.h"
 #include "destinations/mysql/json.h"
 #include "tests/unit/unit.h"
@@ -7,7 +7,7 @@
 
 static const struct {
 	const char *json;
-	const char *number; /* that would be rounded; NULL: none */
+	const char *number; /* the number that would be rounded; NULL: none */
 } cases[] = {
 	{ "0", NULL },
 	{ "null", NULL },

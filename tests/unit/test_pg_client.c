@@ -1,4 +1,5 @@
-/* What needs no server of clients/pg: error classes, and how to connect. */
+/* The parts of clients/pg that need no server: error classes, and how to
+ * connect. */
 #include <stdlib.h>
 #include <string.h>
 

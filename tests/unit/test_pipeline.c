@@ -235,7 +235,7 @@ static void test_half_open_breaker_tries_once(void **state)
 	assert_int_equal(fake.opens, 1);
 	assert_string_equal(faulty_store_text(LAST_STATE), "FAILED");
 	run_result_release(&r);
-	/* What works is retried as ever. */
+	/* A pipeline that works is retried as ever. */
 	fake_reset(1000);
 	fake.fail_load_at = 2;
 	fake.fail_load_with = ERROR_TRANSIENT;
@@ -439,8 +439,8 @@ static void test_pressure_holds(void **state)
 	run_result_release(&r);
 }
 
-/* What fails until the time is up has failed, and was not stopped: the second
- * try is begun in time, and has none left when both ends are open. */
+/* A run that fails until the time is up has failed, and was not stopped. The
+ * second try begins in time, and has no time left when both ends are open. */
 static void test_time_is_up_in_a_failure(void **state)
 {
 	struct pipeline_settings p = fake_settings(&test_end);

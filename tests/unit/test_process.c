@@ -1,4 +1,4 @@
-/* Who is running, and who is gone. */
+/* Processes that run, and processes that are gone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -56,7 +56,7 @@ static const struct render_case renders[] = {
 	  NULL,
 	  "o: 1 rows, 0 rows/s, 0.0 MB/s, mark held by pid 4711 idle "
 	  "since 12:00" },
-	/* What a client calls itself must not drive the terminal. */
+	/* The name that a client gives itself must not drive the terminal. */
 	{ { "o\n", 1, 0, 0, 0, -1, -1, NULL, NULL, false, 0 },
 	  "{\"application\": \"\\u001b[2Jpsql\"}",
 	  NULL,
@@ -140,7 +140,7 @@ static void test_render_look(void **state)
 	}
 }
 
-/* What a side has brought of what it is known to have, of the one behind. */
+/* The share of its known rows that the slower side has brought. */
 static void test_share_of_a_look(void **state)
 {
 	static const struct {

@@ -392,7 +392,7 @@ static void test_own_directory(void **state)
 	unsetenv("TIDEMARK_PLUGIN_PATH");
 	assert_int_equal(registry_find("abi", &plugin, &err), -ERROR_CONFIG);
 	assert_non_null(strstr(err.message, path));
-	/* What was loaded stays. */
+	/* A loaded module stays. */
 	assert_int_equal(registry_find("good", &plugin, NULL), 0);
 }
 

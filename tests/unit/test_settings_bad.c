@@ -192,7 +192,7 @@ static const struct {
 	  "    watermark: {strategy: xmin}\n",
 	  "t.yaml:4:51: pipelines.p.source.zero_dates: only MySQL and MariaDB "
 	  "have zero dates, and this source is postgres" },
-	/* what is not built yet */
+	/* keys that are not built yet */
 	{ COMPLETE "    load: {keep_raw: 30d}\n",
 	  "t.yaml:7:22: pipelines.p.load.keep_raw: not supported yet" },
 	/* gates */

@@ -1,8 +1,8 @@
 /*
- * What is SQLite's own among destinations: its files and locks, what a table
+ * SQLite's own behaviour among destinations: its files and locks, what a table
  * may say of its columns and rows, its error codes. Values are in
- * test_sqlite_destination_values.c; what all destinations do alike is in
- * tests/contract.
+ * test_sqlite_destination_values.c. tests/contract tests behaviour that all
+ * destinations share.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* A table of SQLite's that is made anew: by a refresh, which may be overtaken,
- * left, or found by another process; and for a wider type. */
+/* An SQLite table is made anew. A refresh does it, which may be overtaken,
+ * left, or found by another process. A wider type does it, too. */
 #include <unistd.h>
 
 #include "core/base/process.h"
@@ -17,7 +17,7 @@ static void file_refresh(struct file *f)
 	assert_int_equal(file_load(f), 0);
 }
 
-/* What is on the old table is on the new one; views go on by name. */
+/* Objects on the old table are on the new one; views go on by name. */
 static void test_refresh_keeps_what_hangs_on_it(void **state)
 {
 	struct file *f = *state;

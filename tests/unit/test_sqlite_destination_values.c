@@ -1,5 +1,5 @@
-/* What SQLite would bend: affinities, values that are kept as they came,
- * versions kept as text, and which of two rows is the newer one. */
+/* Values that SQLite would bend: affinities, values that are kept as they came,
+ * versions kept as text. The newer one of two rows. */
 #include <math.h>
 
 #include "core/data/value.h"
@@ -228,7 +228,7 @@ static void test_refuses_bending_types(void **state)
 	assert_non_null(strstr(f->err.message, "orders"));
 }
 
-/* Of rows read one after the other the last is the newest, whatever its
+/* Rows are read one after the other, and the last is the newest, whatever its
  * mark. A row that is like it is not appended. */
 static void test_append_order(void **state)
 {

@@ -12,7 +12,7 @@
 #include "core/base/strbuf.h"
 #include "tests/unit/unit.h"
 
-/* What these change stays with the process, so each runs in its own. */
+/* Changes of these tests stay with the process, so each runs in its own. */
 static int in_child(void (*run)(void), struct strbuf *output)
 {
 	int fds[2], status;

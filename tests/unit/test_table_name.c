@@ -57,7 +57,7 @@ static void test_good(void **state)
 		assert_string_equal(sb.data, good[i][2]);
 		table_name_release(&t);
 
-		/* What was quoted is read back as the same name. */
+		/* A quoted name is read back as the same name. */
 		assert_int_equal(table_name_parse(&t, good[i][2], &err), 0);
 		strbuf_reset(&sb);
 		table_name_quote(&sb, &t, '"');

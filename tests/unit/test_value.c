@@ -176,7 +176,7 @@ static const uint8_t uuid[16] = { 0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b,
 static const struct {
 	enum type_kind kind;
 	const void *bytes;
-	size_t n; /* of a variable value */
+	size_t n; /* bytes of a variable value */
 	const char *text, *json;
 } values[] = {
 	{ TYPE_BOOL, &yes, 0, "true", "true" },

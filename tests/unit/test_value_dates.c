@@ -170,7 +170,7 @@ static const char *const no_dates[] = {
 	"26-01-31",
 };
 
-/* What begins beyond all instants does not come round to one of them. */
+/* A date that begins beyond all instants does not come round to one of them. */
 static void test_begins_of_dates(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* What verify takes for equal, and that no difference cancels another. */
+/* Rows that verify takes for equal. No difference cancels another. */
 #include "unit.h"
 
 #include "core/data/value.h"
@@ -244,7 +244,7 @@ static const struct multiset multisets[] = {
 	  2,
 	  2,
 	  2 },
-	/* Which XOR does not see. */
+	/* XOR would not see these. */
 	{ "thrice", { { 1, 1 } }, { { 1, 1 }, { 1, 1 }, { 1, 1 } }, 1, 3, 1 },
 	{ "another pair",
 	  { { 1, 1 }, { 1, 1 } },

@@ -60,7 +60,7 @@ static const char *const raised[][3] = {
 	  "{\"strategy\":\"xmin\",\"value\":\"9\"}", NULL },
 };
 
-/* What people write, and the same in fixed order. */
+/* Marks as people write them, and the same in fixed order. */
 static const char *const loose[][2] = {
 	{ " { \"value\" : 7, \"column\":\"id\", \"strategy\":\"sequence\" } ",
 	  "{\"strategy\":\"sequence\",\"column\":\"id\",\"value\":\"7\"}" },

@@ -1,5 +1,5 @@
-/* What every cmocka program of this folder includes, in the order that
- * cmocka wants. */
+/* The headers for every cmocka program of this folder, in the order that cmocka
+ * wants. */
 #ifndef TIDEMARK_TESTS_UNIT_UNIT_H
 #define TIDEMARK_TESTS_UNIT_UNIT_H
 
