@@ -31,7 +31,7 @@ def make_items(failpoint_binary, work_dir, make_source, make_clickhouse):
         sync_items(tidemark, source, destination, strategy, mode,
                    retry={"attempts": 1})
         tidemark.top["state"] = {"url": f"sqlite:{tidemark.dir}/state.db",
-                                 "lease": "1s"}
+                                 "lease": "3s"}
         tidemark.write_config()
         return tidemark, source, destination
     return make
@@ -69,7 +69,7 @@ def test_stopped_behind_its_look(make_items, strategy, mode, point, filled):
         source.execute(f"UPDATE items SET name = 'old', updated_at = {LATER}")
     run = stop_at(tidemark, point)
     rename_all(source)
-    tidemark.run("--wait", "30s")
+    tidemark.long_lease().run("--wait", "100s")
     run.signal(signal.SIGCONT)
     said = run.wait().expect(EXIT_STATE)
     assert "lease of this run" in said.err or "taken over" in said.err
@@ -121,7 +121,7 @@ def test_statement_outlives_its_client(make_items, strategy, mode):
     run.kill()
     assert destination.query("SELECT count() FROM items_raw") == [(0,)]
     rename_all(source)
-    tidemark.run("--wait", "30s")
+    tidemark.long_lease().run("--wait", "100s")
     check(source, destination)
     marks = [sql for sql in destination.server.statements()
              if re.match(MARK_IN, sql)]

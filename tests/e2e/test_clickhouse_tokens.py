@@ -108,7 +108,7 @@ def test_who_was_overtaken_does_not_send_again(tidemark, items, successor):
     successor has taken the row out again."""
     source, destination = items("append", rows=20)
     tidemark.top["state"] = {"url": f"sqlite:{tidemark.dir}/state.db",
-                             "lease": "2s"}
+                             "lease": "3s"}
     tidemark.write_config().run()
     workload.fill_items(source, 21, 21)
     workload.settle(source)
@@ -116,11 +116,12 @@ def test_who_was_overtaken_does_not_send_again(tidemark, items, successor):
     run.signal(signal.SIGSTOP)
     assert destination.query("SELECT count() FROM items") == [(21,)]
     source.execute("DELETE FROM items WHERE id = 21")
+    tidemark.long_lease()
     if successor == "--deletes":
-        tidemark.run("--wait", "40s")
+        tidemark.run("--wait", "100s")
         tidemark("verify", "--repair", "--deletes", "apply", "--yes").expect(0)
     else:
-        tidemark.run("--wait", "40s", successor)
+        tidemark.run("--wait", "100s", successor)
     run.signal(signal.SIGCONT)
     run.wait().expect(EXIT_STATE)
     check(source, destination)

@@ -184,7 +184,7 @@ def test_sleeper_commits_nothing(tidemark_failpoints, source, make_destination,
     assert count(destination, work_dir) == before
     if lease:  # it may have run out before we asked
         assert lease["pid"] == run.process.pid and lease["fence"] == 1
-    tidemark.run()
+    tidemark.long_lease().run()
     check_items(source, destination)
 
 
@@ -206,7 +206,7 @@ def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
         "'idle in tr%'  OR wait_event = 'ClientRead' AND state = 'active' "
         "AND datname = current_database()"), what="the paused run")
     paused.signal(signal.SIGSTOP)
-    done = tidemark.run("--wait", "100s").pipeline()
+    done = tidemark.long_lease().run("--wait", "100s").pipeline()
     assert done["rows_read"] >= 200
     paused.kill()
     check_items(source, destination)
@@ -295,7 +295,7 @@ def test_long_load_keeps_its_lease(tidemark, source, make_destination,
                                    make_state, store):
     """The heart beats while the load waits for a lock."""
     destination = make_destination("postgres")
-    make_state(tidemark, store)
+    make_state(tidemark, store, lease="6s")
     workload.create_items(source, rows=200)
     sync_items(tidemark, source, destination, "timestamp")
     tidemark.run()
@@ -303,7 +303,7 @@ def test_long_load_keeps_its_lease(tidemark, source, make_destination,
     with destination.connect(autocommit=False) as holder:
         holder.execute("LOCK TABLE items IN EXCLUSIVE MODE")
         run = tidemark.start("run", "--json")
-        time.sleep(4)  # more than the lease
+        time.sleep(7)  # more than the lease
         busy = tidemark.run(expect=EXIT_STATE).pipeline()
         assert busy["held_by"]["pid"] == run.process.pid
         holder.rollback()

@@ -23,8 +23,8 @@ WAY_NAMES = [f"{engine}-{strategy}" for engine, strategy in WAYS]
 @pytest.mark.parametrize("engine, strategy", WAYS, ids=WAY_NAMES)
 def test_rows_per_second(tidemark, make_source, make_destination, engine,
                          strategy):
-    """Within bounds that a busy machine keeps to as well; the rate itself is
-    tests/unit/test_bucket.c's."""
+    """It reads no faster. tests/unit/test_bucket.c shows that it waits no longer
+    than it must."""
     source, destination = make_source(engine), make_destination("postgres")
     workload.create_items(source, rows=4000)
     paced(tidemark, source, destination, strategy, rows_per_second=1000)
@@ -32,7 +32,7 @@ def test_rows_per_second(tidemark, make_source, make_destination, engine,
     seen = batches(tidemark)
     assert sum(rows for _, rows in seen) == 4000
     assert max(rows for _, rows in seen) <= 200, seen
-    assert 3.5 <= seen[-1][0] - seen[0][0] <= 8, seen
+    assert 3.5 <= seen[-1][0] - seen[0][0], seen
     assert done.err.count("held back by pace.rows_per_second: no more than "
                           "1000 rows/s") == 1, done
     check_items(source, destination)
@@ -48,7 +48,7 @@ def test_batch_larger_than_its_second(tidemark, source, make_destination):
     seen = batches(tidemark)
     assert [rows for _, rows in seen] == [1, 1, 1]
     for (before, _), (after, _) in zip(seen, seen[1:]):
-        assert 2.3 <= after - before <= 7, seen
+        assert 2.3 <= after - before, seen
     check_items(source, destination)
 
 
@@ -230,15 +230,15 @@ def test_what_is_read_again_to_verify(tidemark, source, make_destination):
     """`run --verify` reads the window a second time, from the same buckets,
     and is held by the same things, with nothing open at either end."""
     destination = make_destination("postgres")
-    workload.create_items(source, rows=1200)
+    workload.create_items(source, rows=3000)
     source.execute("UPDATE items SET payload = repeat('x', 2000)::bytea")
     file = os.path.join(tidemark.dir, "pause")
     paced(tidemark, source, destination, rows_per_second=500, pause_file=file)
     running = tidemark.start("run", "--json", "--verify")
     wait_for(lambda: "items" in destination.tables() and destination.query(
-        "SELECT 1 FROM items HAVING count(*) = 1200"),
+        "SELECT 1 FROM items HAVING count(*) = 3000"),
              step=0.1, what="the load")
-    time.sleep(1)  # in the midst of the look, which takes 2.4 s
+    time.sleep(1)  # in the midst of the look, which takes 6 s
     open(file, "w", encoding="ascii").close()
     wait_until_held(tidemark, "pause_file")
     assert not transactions(source) and not transactions(destination)
@@ -249,7 +249,7 @@ def test_what_is_read_again_to_verify(tidemark, source, make_destination):
     os.remove(file)
     done = running.wait().expect(EXIT_OK)
     found = done.pipeline()["verified"]
-    assert found["equal"] and found["rows"] == 1200, found
+    assert found["equal"] and found["rows"] == 3000, found
     assert done.err.count("held back by pace.rows_per_second") == 1, done
     assert done.err.count("no longer held by pace.pause_file") == 1, done
     assert paused(tidemark) is None

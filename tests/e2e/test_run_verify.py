@@ -336,6 +336,7 @@ def test_a_part_of_a_window(tidemark, source, make_destination, strategy):
     """Rows that a run has left are the next one's."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=1000)
+    workload.settle(source)
     sync_items(tidemark, source, destination, strategy,
                batch={"rows": 150, "target": "10s"})
     rows = 0
