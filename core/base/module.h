@@ -1,7 +1,7 @@
 /*
  * Modules of engines that are not built in: files `tidemark-<engine>.so` in the
  * directories of $TIDEMARK_PLUGIN_PATH, beside the binary, and in
- * libdir/tidemark. The registry loads them, and URLs accept their schemes.
+ * libdir/tidemark. The registry loads them; here they are only found.
  */
 #ifndef TIDEMARK_CORE_BASE_MODULE_H
 #define TIDEMARK_CORE_BASE_MODULE_H
