@@ -305,7 +305,8 @@ static int backfill_run(const struct arguments *args, struct error *err)
 
 static const struct flag backfill_flags[] = {
 	{ "from", 0, FLAG_TEXT, "VALUE",
-	  "of the mark column (xmin: of the first key column), inclusive" },
+	  "a value of the mark column (xmin: the first key column), "
+	  "inclusive" },
 	{ "to", 0, FLAG_TEXT, "VALUE", "the same, exclusive" },
 	{ "chunk-rows", 0, FLAG_COUNT, "N",
 	  "rows of a chunk, about (default: 100000)" },
@@ -329,13 +330,16 @@ const struct command command_backfill = {
 	.summary = "read and load a window of the source once more, in chunks",
 	.details =
 		"Both ends of the window may be left out. It is cut into "
-		"chunks where the rows lie,\nqueued in the state store and "
-		"worked on; each chunk is compared with the source\nonce it "
-		"is loaded. The pipeline's mark stays where it is, and `run` "
-		"may go on beside:\nno older version of a row replaces a newer "
-		"one. The same command once more goes\non where it was; a "
-		"chunk that fails is set aside, the others are done all the "
-		"same,\nand the exit code is its error's.",
+		"chunks where the rows\n"
+		"lie. They are queued in the state store and worked on, and "
+		"each is compared with\n"
+		"the source once it is loaded. The pipeline's mark stays where "
+		"it is, and `run`\n"
+		"may go on beside: no older version of a row replaces a newer "
+		"one. The same\n"
+		"command once more goes on where it was. A chunk that fails is "
+		"set aside, and its\n"
+		"error gives the exit code. The others are done all the same.",
 	.example = "tidemark backfill orders --from 2026-01-01 --to 2026-02-01",
 	.flags = backfill_flags,
 	.run = backfill_run,

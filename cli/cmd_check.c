@@ -118,8 +118,9 @@ const struct command command_check = {
 	.max_operands = OPERANDS_ANY,
 	.summary = "look at config, connections, keys and types; write nothing",
 	.details = "Prints how each column is mapped (exact, widened, lossy), "
-		   "what stands in the\nway of a run and how to mend it, and "
-		   "the guarantee that would be in force.",
+		   "and the guarantee that\n"
+		   "would be in force. Prints each obstacle to a run, and how "
+		   "to remove it.",
 	.example = "tidemark check orders",
 	.flags = check_flags,
 	.run = check_run,

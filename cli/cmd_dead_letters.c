@@ -299,13 +299,16 @@ const struct command command_dead_letters = {
 	.max_operands = OPERANDS_ANY,
 	.summary = "rows that the destination refused, kept aside",
 	.details = "Under on_bad_row: dead_letter they are kept while the "
-		   "others are loaded. replay\nreads each from the source by "
-		   "its key, as it is today, and loads it: one that goes\nin "
-		   "leaves the list; one that is refused again (exit 5), or is "
-		   "not found, stays on it.\nA row that was mended at the "
-		   "source and is loaded by a run leaves the list by\nitself. "
-		   "discard only forgets the letter: the row stays away until "
-		   "it changes at the\nsource.",
+		   "others are loaded. replay\n"
+		   "reads each row from the source by its key, as it is today, "
+		   "and loads it. A row\n"
+		   "that goes in leaves the list. A row that is refused again "
+		   "(exit 5), or is not\n"
+		   "found, stays on it. A row that was mended at the source "
+		   "and is loaded by a run\n"
+		   "leaves the list by itself. discard only forgets the "
+		   "letter: the row stays away\n"
+		   "until it changes at the source.",
 	.example = "tidemark dead-letters replay --pipeline orders",
 	.flags = letters_flags,
 	.run = letters_run,

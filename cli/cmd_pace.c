@@ -150,11 +150,13 @@ const struct command command_pace = {
 		    "SOURCE_URL DESTINATION_URL --table T",
 	.max_operands = OPERANDS_ANY,
 	.summary = "show or change how gently a pipeline reads, while it runs",
-	.details = "What is set goes before the config's pace until it is "
-		   "cleared; it is kept in the\nstate store, and a run that is "
-		   "under way goes by it within seconds. KEY is one of\n"
-		   "rows_per_second, bytes_per_second, replica_lag, max_active "
-		   "and pause_file; 0 (or\nnothing) is off.",
+	.details = "Settings made here override the config's pace until they "
+		   "are cleared. They are\n"
+		   "kept in the state store, and a run that is under way "
+		   "follows them within\n"
+		   "seconds. KEY is one of rows_per_second, bytes_per_second, "
+		   "replica_lag,\n"
+		   "max_active and pause_file; 0 (or nothing) is off.",
 	.example = "tidemark pace orders rows_per_second=500",
 	.flags = pace_flags,
 	.run = pace_run,

@@ -39,20 +39,25 @@ const struct command command_run = {
 	.operands = "[PIPELINE...]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "sync each pipeline until it has caught up",
-	.details =
-		"Without names, all pipelines of the config run, one after the "
-		"other, each\nwhatever happens to the others. The first Ctrl-C "
-		"ends after the batch in hand\n(exit 8), the second at once; "
-		"both lose nothing, and the next run begins with\nthe pipeline "
-		"behind the one that was ended. A pipeline that another "
-		"process\nruns is left to it: exit 6, and who that is.\n"
-		"\n"
-		"--verify reads from the source once more what the run has "
-		"loaded, from the mark\nbefore it to its last row, and looks "
-		"each row up at the destination. Writers may\ngo on. Exit 7, "
-		"and the first keys, if rows are missing or different there. "
-		"Under\n`verify: window` in the config every run of the "
-		"pipeline does so.",
+	.details = "Without names, all pipelines of the config run, one after "
+		   "the other. A pipeline\n"
+		   "that fails does not keep the others from running. The "
+		   "first Ctrl-C ends after\n"
+		   "the batch in hand (exit 8), the second at once. Both lose "
+		   "nothing, and the next\n"
+		   "run begins with the pipeline behind the one that was "
+		   "ended. A pipeline that\n"
+		   "another process runs is left to it: exit 6, and the "
+		   "message names that process.\n"
+		   "\n"
+		   "--verify reads the rows that the run has loaded from the "
+		   "source once more, from\n"
+		   "the mark before it to its last row. It looks each row up "
+		   "at the destination.\n"
+		   "Writers may go on. Exit 7, and the first keys, if rows are "
+		   "missing or different\n"
+		   "there. Under `verify: window` in the config every run of "
+		   "the pipeline does so.",
 	.example = "tidemark run orders --watch 30s",
 	.flags = run_flags,
 	.run = run_run,

@@ -282,12 +282,14 @@ const struct command command_runs = {
 	.operands = "[list [PIPELINE...] | show RUN | replay RUN] "
 		    "[SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
-	.summary = "what has run, with its attempts and batches",
+	.summary = "list or replay runs, show their attempts and batches",
 	.details = "A run is a window of a pipeline; every try of it is an "
-		   "attempt. replay reads the\nwindow again and loads it under "
-		   "the identities its batches had: what is right at\nthe "
-		   "destination stays as it is, and so does the mark. A run "
-		   "that loaded nothing\nhas no window to read.",
+		   "attempt. replay reads the\n"
+		   "window again and loads it under the identities its batches "
+		   "had. Rows that are\n"
+		   "right at the destination stay as they are, and so does the "
+		   "mark. A run that\n"
+		   "loaded nothing has no window to read.",
 	.example = "tidemark runs show 5f0c... --json",
 	.flags = runs_flags,
 	.run = runs_run,

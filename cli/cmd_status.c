@@ -215,10 +215,12 @@ const struct command command_status = {
 	.max_operands = OPERANDS_ANY,
 	.summary =
 		"show mark, lag behind the source, last run and dead letters",
-	.details = "Prints what it can reach: the mark is the destination's "
-		   "own, or, if that is\naway, the mirror in the state store. "
-		   "What holds a run that is under way, or chunks\nof a "
-		   "backfill, and since when, is told as well.",
+	.details = "Prints everything that it can reach. The mark is the "
+		   "destination's own, or, if\n"
+		   "that is away, the mirror in the state store. A run under "
+		   "way, or chunks of a\n"
+		   "backfill, may be held: status tells the reason, and since "
+		   "when.",
 	.example = "tidemark status --json",
 	.flags = status_flags,
 	.run = status_run,

@@ -237,13 +237,15 @@ const struct command command_watermark = {
 		    "DESTINATION_URL --table T",
 	.max_operands = OPERANDS_ANY,
 	.summary = "show or change how far a pipeline has come",
-	.details = "What show prints, set takes. After reset the next run "
-		   "reads everything again;\nrows that have not changed are "
-		   "not written. forget removes the mark that NAME has\nleft "
-		   "at the table of PIPELINE: an earlier name of it, or one "
-		   "that is no pipeline\nany more. Until then verify "
-		   "--deletes apply takes rows of that table for NAME's\nown, "
-		   "and deletes none.",
+	.details = "set takes the text that show prints. After reset the next "
+		   "run reads everything\n"
+		   "again; rows that have not changed are not written. forget "
+		   "removes the mark that\n"
+		   "NAME has left at the table of PIPELINE. NAME is an earlier "
+		   "name of it, or a\n"
+		   "pipeline that exists no more. Until then verify --deletes "
+		   "apply takes rows of\n"
+		   "that table for NAME's own, and deletes none.",
 	.example = "tidemark watermark set orders "
 		   "\"$(tidemark watermark show orders)\"",
 	.flags = watermark_flags,

@@ -29,7 +29,7 @@
 		{ "state", 0, FLAG_TEXT, "URL", "the state store" },           \
 	{                                                                      \
 		"name", 0, FLAG_TEXT, "NAME",                                  \
-			"what the pipeline is called (default: by its tables)" \
+			"the pipeline's name (default: made from its tables)"  \
 	}
 
 /* The settings that a command works on. They come from the config file. Where

@@ -79,7 +79,7 @@ static void help_reference_flags(struct strbuf *sb, const struct flag *flags)
 		if (flags->kind == FLAG_PLANNED)
 			continue;
 		if (!any)
-			strbuf_addstr(sb, "\n| flag | what it does |\n"
+			strbuf_addstr(sb, "\n| flag | meaning |\n"
 					  "| --- | --- |\n");
 		any = true;
 		strbuf_addstr(sb, "| `");

@@ -179,7 +179,7 @@ const struct option settings_options[] = {
 	  .default_text = "1",
 	  .min = 1,
 	  .max = 1,
-	  .doc = "Of the file's format." },
+	  .doc = "The version of the file's format." },
 	{ .name = "state",
 	  .type = OPTION_TABLE,
 	  .default_text = SETTINGS_STATE_URL,
@@ -192,8 +192,8 @@ const struct option settings_options[] = {
 	{ .name = "log",
 	  .type = OPTION_TABLE,
 	  .table = log_options,
-	  .doc = "What logs, the history of runs and dead letters' messages "
-		 "hold." },
+	  .doc = "The contents of logs, the history of runs and dead "
+		 "letters' messages." },
 	{ .name = "connections",
 	  .type = OPTION_MAP,
 	  .flags = OPTION_REQUIRED,
@@ -215,7 +215,7 @@ const struct option settings_options[] = {
 	  .flags = OPTION_REQUIRED,
 	  .expects = "a map of names to pipelines",
 	  .table = pipeline_options,
-	  .doc = "What is kept equal to what, by names of your own.",
+	  .doc = "Pairs of tables that are kept equal, by names of your own.",
 	  .parse = settings_note },
 	{ .name = NULL },
 };

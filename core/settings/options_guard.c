@@ -13,9 +13,10 @@ const struct option gate_options[] = {
 	  .element = OPTION_TEXT,
 	  .default_text = "{}",
 	  .expects = "a map of columns to bounds",
-	  .doc = "Smallest value allowed in a column: a number, date or time "
-		 "of the column's type (UTC if it has no zone); texts compare "
-		 "by their bytes. NULL is let through, NaN never.",
+	  .doc = "Smallest value allowed in a column: a number, date or time"
+		 " of the column's type. A time is in UTC if the type has no"
+		 " zone. Texts compare by their bytes. NULL is let through, "
+		 "NaN never.",
 	  .parse = settings_parse_limits },
 	{ .name = "max",
 	  .type = OPTION_MAP,
@@ -37,18 +38,18 @@ const struct option gate_options[] = {
 	  .type = OPTION_LIST,
 	  OPTION_FIELD(struct pipeline_input, p.gate.unique),
 	  .default_text = "[]",
-	  .doc = "Columns, each for itself, whose value no two rows of a run "
-		 "may share. A row is compared with at least the 131072 "
-		 "before it, not with rows of earlier runs: a UNIQUE "
+	  .doc = "Columns, each for itself, whose value no two rows of a run"
+		 " may share. A row is compared with at least the 131072 "
+		 "before it, not with rows of earlier runs. A UNIQUE "
 		 "constraint of the target holds for all." },
 	{ .name = "min_rows",
 	  .type = OPTION_COUNT,
 	  OPTION_FIELD(struct pipeline_input, p.gate.min_rows),
 	  .default_text = "0",
 	  .doc = "Fewest rows that a run may bring. The window is counted "
-		 "before anything is loaded, without what an earlier run "
-		 "loaded of it before it was stopped or killed; a `replace` "
-		 "or full refresh is not swapped in." },
+		 "before anything is loaded. Rows of the window that a "
+		 "stopped or killed run has loaded already do not count. A "
+		 "`replace` or full refresh is not swapped in." },
 	{ .name = "max_rows",
 	  .type = OPTION_COUNT,
 	  OPTION_FIELD(struct pipeline_input, p.gate.max_rows),
@@ -64,8 +65,8 @@ static const struct option dead_letter_options[] = {
 	  .default_text = SETTINGS_BAD_ROWS,
 	  .expects = "a count or a share such as 0.1%",
 	  .doc = "Bad rows that a run may have, or their share of the rows "
-		 "it has read so far; with more it ends with exit 5, and the "
-		 "mark stays before the batch.",
+		 "it has read so far. With more the run ends with exit 5, "
+		 "and the mark stays before the batch.",
 	  .parse = settings_parse_bad_rows },
 	{ .name = NULL },
 };
@@ -92,7 +93,7 @@ static const struct option probe_options[] = {
 	  .flags = OPTION_REQUIRED,
 	  OPTION_FIELD(struct pipeline_input, probe_name),
 	  .expects = "the name of a connection",
-	  .doc = "Whom to ask: one of `connections`." },
+	  .doc = "The server to ask: one of `connections`." },
 	{ .name = "query",
 	  .type = OPTION_TEXT,
 	  .flags = OPTION_REQUIRED,

@@ -74,9 +74,10 @@ static const struct option source_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.zero_dates),
 	  .default_text = "error",
 	  .choices = zero_dates_choices,
-	  .doc = "Dates of MySQL and MariaDB with a month or day of 0, such as "
-		 "0000-00-00, or that no calendar has, such as 2021-02-31: "
-		 "refuse them, naming row and column, or read them as NULL." },
+	  .doc = "Dates of MySQL and MariaDB with a month or day of 0, such "
+		 "as 0000-00-00, or that no calendar has, such as "
+		 "2021-02-31. `error` refuses them, naming row and column; "
+		 "`null` reads them as NULL." },
 	{ .name = NULL },
 };
 
@@ -151,7 +152,8 @@ static const struct option watermark_options[] = {
 	  .default_text = "auto",
 	  .expects = "auto, UTC, an offset such as +05:30 or a zone such as "
 		     "Europe/Rome",
-	  .doc = "Whose wall clock a mark column without a zone holds." },
+	  .doc = "The zone whose wall clock a mark column without a zone "
+		 "holds." },
 	{ .name = "settle",
 	  .type = OPTION_CHOICE,
 	  OPTION_FIELD(struct pipeline_input, p.settle),
@@ -193,9 +195,9 @@ static const struct option load_options[] = {
 	  .default_text = "upsert",
 	  .choices = load_modes,
 	  .doc = "`append` keeps every version in TABLE_raw, with a view "
-		 "TABLE of the newest; `replace` loads everything and swaps "
-		 "it in; `update` changes the named columns of rows that are "
-		 "there, and of no others." },
+		 "TABLE of the newest. `replace` loads everything and swaps "
+		 "it in. `update` changes the named columns of rows that are"
+		 " there, and of no others." },
 	{ .name = "loaded_at",
 	  .type = OPTION_TEXT,
 	  OPTION_FIELD(struct pipeline_input, p.loaded_at),
@@ -323,7 +325,7 @@ const struct option pipeline_options[] = {
 	{ .name = "schema",
 	  .type = OPTION_TABLE,
 	  .table = schema_options,
-	  .doc = "What to do when the source's columns change." },
+	  .doc = "Reactions to changes of the source's columns." },
 	{ .name = "batch",
 	  .type = OPTION_TABLE,
 	  .table = batch_options,
@@ -331,9 +333,9 @@ const struct option pipeline_options[] = {
 	{ .name = "gate",
 	  .type = OPTION_TABLE,
 	  .table = gate_options,
-	  .doc = "Conditions that rows have to meet before they are loaded: a "
-		 "batch that breaks one is not, the mark stays before it, and "
-		 "the run ends with exit 5." },
+	  .doc = "Conditions that rows have to meet before they are loaded. "
+		 "A batch that breaks one is not loaded, the mark stays "
+		 "before it, and the run ends with exit 5." },
 	{ .name = "on_bad_row",
 	  .type = OPTION_CHOICE,
 	  OPTION_FIELD(struct pipeline_input, p.bad_rows.keep),
@@ -341,7 +343,7 @@ const struct option pipeline_options[] = {
 	  .choices = on_bad_row_choices,
 	  .table = on_bad_row_options,
 	  .expects = "halt, dead_letter or {dead_letter: {limit: 100}}",
-	  .doc = "What becomes of a row that the destination refuses. One "
+	  .doc = "The handling of a row that the destination refuses. A row "
 		 "that the gate refuses, or that the source cannot deliver, "
 		 "ends the run in any case." },
 	{ .name = "verify",
@@ -349,10 +351,10 @@ const struct option pipeline_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.verify),
 	  .default_text = "off",
 	  .choices = verify_choices,
-	  .doc = "`window`: every run, also one of a `worker` or of `run "
-		 "--watch`, reads the window that it has loaded once more, "
-		 "compares it with the destination, and ends with exit 7 if "
-		 "they differ, as `run --verify` does." },
+	  .doc = "`window`: every run reads the window that it has loaded "
+		 "once more, and compares it with the destination. It ends "
+		 "with exit 7 if they differ, as `run --verify` does. Runs "
+		 "of a `worker` and of `run --watch` do so, too." },
 	{ .name = "pace",
 	  .type = OPTION_TABLE,
 	  .table = pace_options,
@@ -362,7 +364,7 @@ const struct option pipeline_options[] = {
 	{ .name = "retry",
 	  .type = OPTION_TABLE,
 	  .table = retry_options,
-	  .doc = "What to do about errors that may pass." },
+	  .doc = "New tries after errors that may pass." },
 	{ .name = "logic_version",
 	  .type = OPTION_COUNT,
 	  OPTION_FIELD(struct pipeline_input, p.logic_version),

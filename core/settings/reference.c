@@ -14,17 +14,17 @@ static const char settings_introduction[] =
 	"- `${VAR}`, `${VAR:-text}` and `${file:PATH}` expand inside values; "
 	"`$${` is a literal `${`. `:-text` stands in for a variable that is "
 	"not set or empty. A file's last line break is dropped.\n"
-	"- A file that others can read or write (`chmod 600` ends that), or "
-	"that is somebody else's, may not hold a literal password, neither "
-	"as `password:` nor inside a URL. Without one, a config that others "
-	"can write gives a warning. [passwords.md](passwords.md) has the "
-	"rule, and the ways to give a password.\n"
+	"- A file with a literal password, as `password:` or inside a URL, "
+	"has to be yours or root's. Others may neither read nor write it "
+	"(`chmod 600`). Without a password, a config that others can write "
+	"gives a warning. [passwords.md](passwords.md) has the rule, and "
+	"the ways to give a password.\n"
 	"- Paths are relative to the directory in which tidemark is "
 	"started.\n"
 	"- Durations take `us ms s m h d` (`1h30m`), sizes `B KB KiB MB MiB "
 	"GB GiB TB TiB`, counts may hold `_`.\n"
 	"- Anchors, aliases, tags, duplicate keys and a second document are "
-	"refused. What pipelines share goes under `defaults`.\n"
+	"refused. Keys that pipelines share go under `defaults`.\n"
 	"\n";
 
 /* A unit test parses this and finds every key of the tables in it. */
