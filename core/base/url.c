@@ -198,8 +198,9 @@ int url_parse(struct url *out, const char *text, struct error *err)
 
 	if (rc)
 		return rc;
-	/* Before anything can fail and quote the text. That the engine may be
-	 * loaded only now hides no less: see url_find_secrets(). */
+	/* Remember the secrets before anything can fail and quote the text. An
+	 * engine that is loaded only later hides no less: see
+	 * url_find_secrets(). */
 	url_remember(text);
 	rc = url_find_engine(text, &parsed.scheme, &engine, err);
 	if (rc) {
