@@ -24,7 +24,7 @@ struct planning {
 	struct schema schema;
 	char *column;
 	char *from, *to; /* as the source compares them */
-	int64_t rows; /* of a chunk */
+	int64_t rows; /* a chunk's */
 	bool overtaken; /* another call has queued the same */
 	char id[DIGEST_TEXT_SIZE], config[DIGEST_TEXT_SIZE];
 	struct chunk_list *out;
@@ -274,7 +274,7 @@ static int planning_refuse_overlap(const struct planning *b,
 	return 0;
 }
 
-/* What it loads into is made by the first run. */
+/* The first run makes the target; until then there is nothing to load into. */
 static int planning_check_target(struct planning *b, struct error *err)
 {
 	struct schema written;
@@ -308,7 +308,8 @@ static int planning_check_target(struct planning *b, struct error *err)
 	return rc;
 }
 
-/* Those of an earlier call; what was set aside gets another chance. */
+/* Take up the chunks of an earlier call; a chunk that was set aside gets
+ * another chance. */
 static int planning_resume(struct planning *b, struct store *store,
 			   struct chunk_list *known, struct error *err)
 {
@@ -334,7 +335,8 @@ static int planning_resume(struct planning *b, struct store *store,
 	return rc;
 }
 
-/* Those of the same window; or, if it is to be done `again`, none. */
+/* Take up the chunks of the same window; or none, if it is to be done
+ * `again`. */
 static int planning_take_known(struct planning *b, struct store *store,
 			       bool again, struct error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * `backfill`: a window of a pipeline's rows, by the values of its mark column
- * (xmin: of its first key column), read and loaded once more in chunks. The
- * chunks are cut where the source's rows lie, so that they are of one size;
- * rows of one value are never split between two.
+ * `backfill`: a window of a pipeline's rows, read and loaded once more in
+ * chunks. The window goes by the values of the mark column (xmin: of the first
+ * key column). The chunks are cut where the source's rows lie, so that they are
+ * of one size. Rows of one value are never split between two chunks.
  *
  * The plan writes nothing.
  */
@@ -22,13 +22,13 @@ struct backfill_window {
 	int64_t chunk_rows; /* 0: BACKFILL_CHUNK_ROWS */
 };
 
-/* Of the config that shapes the rows: chunks are of one. */
+/* A digest of the settings that shape the rows: chunks belong to one. */
 void backfill_config(const struct pipeline_settings *p,
 		     char out[DIGEST_TEXT_SIZE]);
 
 /* Cut the window. CONFIG: a value that is not of the mark's type, `from` after
- * `to`, a mode that is loaded whole; DATA: rows without a mark under nulls:
- * error. `out` is released by the caller in any case. */
+ * `to`, or a mode that is loaded whole. DATA: rows without a mark under nulls:
+ * error. The caller releases `out` in any case. */
 int backfill_plan(const struct pipeline_settings *p,
 		  const struct backfill_window *window, struct chunk_list *out,
 		  struct error *err);
@@ -41,9 +41,9 @@ int backfill_queue(const struct pipeline_settings *p,
 		   const struct backfill_window *window, bool again,
 		   struct store *store, struct chunk_list *out, bool *resumed,
 		   struct error *err);
-/* Forget the backfill `id` (NULL: each that has a chunk which is not done) of
- * the pipeline's chunks `known`, and what chunks that were begun have left at
- * the destination: whoever works on one gives it up. */
+/* Forget the backfill `id` (NULL: each with a chunk that is not done) among the
+ * pipeline's chunks `known`. Remove the traces of begun chunks at the
+ * destination: a worker that is at one gives it up. */
 int backfill_forget(const struct pipeline_settings *p, struct store *store,
 		    const struct chunk_list *known, const char *id,
 		    struct error *err);
@@ -56,13 +56,13 @@ struct backfill_sums {
 	int64_t rows, rows_done, rows_failed;
 	double rate; /* rows/s, of all workers; 0: not known yet */
 	double eta_seconds; /* -1: not known yet */
-	int64_t held; /* of those that are running */
-	/* What holds the one that has been held the longest, and since when:
-	 * JSON of the list, or NULL. */
+	int64_t held; /* chunks among the running ones */
+	/* The longest hold among them, and since when: JSON of the list, or
+	 * NULL. */
 	const char *paused;
 	char since[CLOCK_TEXT_SIZE];
 };
-/* Of one backfill; NULL: of all of them. */
+/* Sum up one backfill; NULL: all of them. */
 void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
 		  struct backfill_sums *out);
 

@@ -1,16 +1,16 @@
 /*
  * The gate: conditions of the config that the rows of a batch have to meet
- * before it is loaded. Compiled once for a run against the columns that the
- * source has, then checked column by column; nothing is allocated for a row.
+ * before it is loaded. It is compiled once for a run against the source's
+ * columns, and then checked column by column. Nothing is allocated for a row.
  *
  * NULL meets every condition but not_null; NaN is within no bound. Texts are
  * compared by their bytes. `unique` compares a row with those before it in the
- * run, at least GATE_UNIQUE_ROWS of them: further back a repeated value is not
+ * run, at least GATE_UNIQUE_ROWS of them. Further back a repeated value is not
  * seen, and memory stays flat. One row that comes twice in a run (a re-read)
  * repeats nothing.
  *
- * It knows nothing of destinations. How many rows a run may bring is checked
- * in core/sync/run/row_bounds.h.
+ * It knows nothing of destinations. core/sync/run/row_bounds.h checks how many
+ * rows a run may bring.
  */
 #ifndef TIDEMARK_CORE_SYNC_GATE_GATE_H
 #define TIDEMARK_CORE_SYNC_GATE_GATE_H
@@ -21,9 +21,9 @@
 
 struct gate;
 
-/* What is wrong with the gate for these columns is added to `problems`
- * (SCHEMA: a column that is not there, a bound that is none of its type), and
- * the gate is then not to be used. Never NULL; `p` and `schema` outlive it. */
+/* Compile the gate for these columns. Faults are added to `problems`, and the
+ * gate is then not to be used. SCHEMA: a missing column, or a bound that does
+ * not fit its type. Never NULL; `p` and `schema` outlive it. */
 struct gate *gate_new(const struct pipeline_settings *p,
 		      const struct schema *schema, struct problems *problems);
 /* The same for a run: the first of the problems is the error, `*out` NULL. */

@@ -29,7 +29,7 @@ typedef int (*gate_scan)(struct gate_rule *rule, const struct batch *b,
 
 struct gate_rule {
 	enum gate_kind kind;
-	const char *name; /* of the column */
+	const char *name; /* the column's */
 	const char *text; /* bound or pattern, as written; or NULL */
 	size_t column; /* index in the schema */
 	gate_scan scan;

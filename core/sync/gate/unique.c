@@ -16,7 +16,7 @@
  * the next time. */
 struct values_slot {
 	uint64_t value; /* 0: free */
-	uint64_t key; /* of the row that had it first */
+	uint64_t key; /* the row's that had it first */
 };
 
 struct values_table {

@@ -1,8 +1,8 @@
 /*
- * The breaker of a pipeline: after so many runs in a row that failed by what
- * only time or somebody else can mend (exit 1 and 3), none is tried for a
- * while; then one run makes one try. It keeps nothing of its own: the run
- * ledger says how the last runs ended, to every process alike.
+ * The breaker of a pipeline. It counts runs in a row that failed by something
+ * that only time or somebody else can mend (exit 1 and 3). After so many of
+ * them none is tried for a while; then one run makes one try. It keeps nothing
+ * of its own: the run ledger tells every process alike how the last runs ended.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_BREAKER_H
 #define TIDEMARK_CORE_SYNC_LEDGER_BREAKER_H
@@ -13,7 +13,7 @@
 struct breaker {
 	int64_t failures; /* in a row */
 	int64_t open_until; /* µs since 1970; 0: so many it were not */
-	char *last_error; /* of the last of them, or NULL */
+	char *last_error; /* the last failure's, or NULL */
 };
 void breaker_init(struct breaker *b);
 void breaker_release(struct breaker *b);

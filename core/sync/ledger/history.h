@@ -1,5 +1,5 @@
 /*
- * What has run, as the state store remembers it (`runs list`, `runs show`).
+ * Earlier runs, as the state store remembers them (`runs list`, `runs show`).
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_HISTORY_H
 #define TIDEMARK_CORE_SYNC_LEDGER_HISTORY_H

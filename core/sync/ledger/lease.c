@@ -17,7 +17,7 @@
 #include "core/store/session.h"
 #include "core/sync/ledger/ledger.h"
 
-/* Of the lease: how often it is renewed, and how soon tried again. */
+/* How often a lease is renewed, and how soon a renewal is tried again. */
 #define LEASE_BEATS   3
 #define LEASE_RETRIES 30
 /* Between two looks at a lease that another has. */
@@ -370,8 +370,8 @@ void lease_keeper_claimed(struct lease_keeper *k)
 	k->predecessor = NULL;
 }
 
-/* What it takes over from a predecessor that it has not ended, it leaves to
- * its successor. */
+/* A predecessor that this run has taken over and not ended is left to its
+ * successor. */
 static void lease_give_back(struct lease_keeper *k, struct store *store)
 {
 	struct error err = ERROR_INIT;

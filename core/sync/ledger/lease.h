@@ -1,8 +1,8 @@
 /*
  * One writer at a time: the lease of a pipeline, from before its first try to
- * after its last. A thread with a store connection of its own renews it; the
- * destination is told its fence, so that whoever has slept past the lease
- * writes nothing.
+ * after its last. A thread with a store connection of its own renews it. The
+ * destination is told its fence, so that a process which has slept past its
+ * lease writes nothing.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
 #define TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
@@ -25,7 +25,7 @@ struct lease_terms {
 
 struct lease_keeper {
 	struct lease lease; /* name NULL: none is held */
-	char holder[DIGEST_TEXT_SIZE]; /* of every time it is asked for */
+	char holder[DIGEST_TEXT_SIZE]; /* the same in every request */
 	struct lease_terms terms;
 	/* A predecessor may still live: not told to the destination yet. */
 	bool claim;
@@ -46,7 +46,7 @@ struct lease_keeper {
 int lease_keeper_take(struct lease_keeper *k, struct store *store,
 		      const char *name, const struct lease_terms *terms,
 		      json_t **held_by, struct error *err);
-/* Who asks: this process, as the holder that the keeper has always been. To be
+/* Fill in this process as the holder that the keeper has always been. To be
  * released. */
 void lease_keeper_fill(struct lease_keeper *k, struct lease *wanted,
 		       const char *name);
@@ -58,7 +58,7 @@ int lease_keeper_meet(struct lease_keeper *k, struct store *store,
 int lease_keeper_check(void *keeper, struct error *err);
 /* The same behind the last batch: another may have the last word by now. */
 int lease_keeper_check_end(struct lease_keeper *k, struct error *err);
-/* What the destination is to know. Points into `k`. */
+/* The lease's facts for the destination. Points into `k`. */
 void lease_keeper_writer(struct lease_keeper *k, struct writer *out);
 /* The destination knows. */
 void lease_keeper_claimed(struct lease_keeper *k);

@@ -1,6 +1,6 @@
 /*
- * What the state store is told about a run: its stable identity, one attempt
- * per try, every batch. A NULL store records nothing.
+ * A run's records in the state store: its stable identity, one attempt per try,
+ * every batch. A NULL store records nothing.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H
 #define TIDEMARK_CORE_SYNC_LEDGER_LEDGER_H
@@ -9,19 +9,21 @@
 #include "core/store/history.h"
 #include "core/sync/parts/result.h"
 
-/* Hash of pipeline, tenant, window start, logic version and the config that
- * shapes rows; `from` is the mark the window starts at, NULL for the start. */
+/* Hash of pipeline, tenant, window start, logic version and the settings that
+ * shape rows. `from` is the mark at which the window starts, NULL for the
+ * start. */
 void ledger_run_id(const struct pipeline_settings *p, const char *from,
 		   char out[DIGEST_TEXT_SIZE]);
-/* Of a run that loads rows by their keys: no window's, its own. */
+/* The identity of a run that loads rows by their keys: it is its own, and no
+ * window's. */
 void ledger_aside_id(const struct pipeline_settings *p, const char *attempt,
 		     char out[DIGEST_TEXT_SIZE]);
 /* Unique, sortable by time. */
 void ledger_attempt_id(char out[DIGEST_TEXT_SIZE]);
-/* Identity of a batch: pipeline, logic version, window and what is in it. For
- * a transactional destination `content` is attempt and number, which spares
- * hashing every row; elsewhere it is the digest of the rows, so that a
- * repeated batch is the same batch. */
+/* Identity of a batch: pipeline, logic version, window and content. For a
+ * transactional destination `content` is attempt and number, which spares
+ * hashing every row. Elsewhere it is the digest of the rows, so that a repeated
+ * batch is the same batch. */
 void ledger_batch_id(const struct pipeline_settings *p, const char *from,
 		     const char *to, const char *content,
 		     char out[DIGEST_TEXT_SIZE]);

@@ -12,8 +12,8 @@
 /* Between two looks at what `tidemark pace` has set. */
 #define RUN_PACE_US US_PER_SECOND
 
-/* What holds the run goes to the ledger when it changes: `status` reads it
- * there. One that cannot be written now is no reason to stop. */
+/* Write the run's hold to the ledger when it changes: `status` reads it there.
+ * If it cannot be written now, the run does not stop. */
 static void run_pace_tell(struct run_pace *r)
 {
 	struct error ignored = ERROR_INIT;

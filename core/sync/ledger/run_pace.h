@@ -1,7 +1,7 @@
 /*
- * The pace of a run, from before its first try to the end of its look back: one
- * set of token buckets for all that is read from the source. Follows what
- * `tidemark pace` says meanwhile, and tells the ledger what holds the run.
+ * The pace of a run, from before its first try to the end of its look back. It
+ * has one set of token buckets for all reads from the source. It follows the
+ * settings of `tidemark pace` meanwhile, and tells the ledger the run's hold.
  * All calls come from one thread.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_RUN_PACE_H
@@ -12,7 +12,7 @@
 #include "core/sync/pace/pace.h"
 #include "core/sync/parts/result.h"
 
-/* What it is asked for, by the caller; the rest is zero at first. */
+/* The caller sets the request; the rest is zero at first. */
 struct run_pace {
 	const struct pipeline_settings *p;
 	bool off; /* nothing holds it */
@@ -26,7 +26,7 @@ struct run_pace {
 	struct run_result *out;
 	struct pace *pace; /* NULL: none */
 	int64_t seen; /* pace_held()'s last change */
-	char *text; /* what the store has said of it, or NULL */
+	char *text; /* the store's last answer, or NULL */
 	int64_t asked_us; /* when it was asked last; 0: never */
 };
 
@@ -35,7 +35,7 @@ int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
 		   struct error *err);
 /* Is it another by now, and what does it hold? */
 void run_pace_look(struct run_pace *r);
-/* What a look of that thread's own reads from the source. */
+/* A read from the source by a look in that same thread. */
 struct run_pace_reading {
 	struct run_pace *r;
 	struct connector *source; /* its scan has an order */

@@ -12,7 +12,7 @@ struct letter_wish {
 	/* Both empty: all there are; both given: the ids must be of the first
 	 * pipeline. */
 	const struct strlist *pipelines, *ids;
-	int64_t limit; /* of each pipeline, the newest; 0: all */
+	int64_t limit; /* for each pipeline, the newest; 0: all */
 	bool rows; /* with their rows */
 	bool some; /* none of a pipeline is an error, too */
 };

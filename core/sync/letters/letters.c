@@ -96,7 +96,7 @@ void letters_release(struct letters *l)
 	l->n = l->capacity = 0;
 }
 
-/* What names the row: its key, or all of it. */
+/* The row's name: its key, or all of it. */
 static void letter_digest(const struct batch *b, size_t row,
 			  char out[DIGEST_TEXT_SIZE])
 {
@@ -225,9 +225,9 @@ void letters_add(struct letters *l, const struct dead_letter_list *list)
 		qsort(l->items, l->n, sizeof(*l->items), letters_compare);
 }
 
-/* Those that are over leave the list for that of what is to be deleted.
- * Whoever wakes up past its lease may do so when another run has had the row
- * refused anew: that letter is of another attempt, and stays. */
+/* Letters that are over leave the list for the list of those to be deleted. A
+ * run that wakes up past its lease may do so after another run has had the row
+ * refused anew. The new letter belongs to another attempt, and stays. */
 static void letters_take(struct letters *l, const bool *over)
 {
 	struct dead_letter_list *out = l->over;

@@ -1,6 +1,6 @@
 /*
- * The dead letters of one pipeline while it runs: which there are, what one
- * says of its row, and which of them are over because their row has been
+ * The dead letters of one pipeline while it runs. They are the open letters, a
+ * letter's content, and the letters that are over because their row has been
  * loaded. Without letters it costs a look at the store when a run begins.
  */
 #ifndef TIDEMARK_CORE_SYNC_LETTERS_LETTERS_H
@@ -17,9 +17,9 @@
 
 /* One that is open. */
 struct letter_mark {
-	char digest[DIGEST_TEXT_SIZE]; /* of the key, or of a row without one */
+	char digest[DIGEST_TEXT_SIZE]; /* the key's, or a keyless row's */
 	char *id;
-	char *attempt_id; /* of which it is */
+	char *attempt_id; /* the attempt that wrote it */
 	int64_t seen_in; /* the batch of this try that it is of; -1: none */
 	bool renewed; /* refused again by this try */
 };
@@ -30,14 +30,14 @@ struct letters {
 	/* Letters that are to be deleted, for their rows are loaded. All tries
 	 * of the run share the list. */
 	struct dead_letter_list *over;
-	const struct run_result *out; /* who writes letters */
+	const struct run_result *out; /* the run that writes letters */
 	struct letter_mark *items; /* by digest */
 	size_t n;
 	size_t capacity;
 	int64_t batch; /* number of the one at hand */
 };
 
-/* Those that earlier runs have left. */
+/* Read the letters that earlier runs have left. */
 int letters_open(struct letters *l, struct error *err);
 void letters_release(struct letters *l);
 /* The bad rows of batch `batch_id` as letters of this attempt, ready for the
@@ -50,8 +50,8 @@ void letters_add(struct letters *l, const struct dead_letter_list *list);
 /* A batch is loaded, but for its bad rows, which letters_add() has seen: the
  * letters of the others are over. Not of a refresh: letters_refreshed(). */
 void letters_loaded(struct letters *l, const struct batch *b);
-/* Those that are over are deleted; if that fails, by the next call, which may
- * be another try's. */
+/* Delete the letters that are over. If that fails, the next call does it, which
+ * may be another try's. */
 int letters_clear(struct letters *l, struct error *err);
 /* One of this digest is open, and its row has not been seen. */
 bool letters_wait(const struct letters *l, const char *digest);

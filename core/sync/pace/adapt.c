@@ -4,7 +4,7 @@
 #define ADAPT_TIMES 8
 /* Configured rows in a step. */
 #define ADAPT_STEPS 8
-/* What a batch that took too long leaves of its rows. */
+/* The part of its rows that a batch keeps after it took too long. */
 #define ADAPT_LEAST 0.5
 #define ADAPT_MOST  0.9
 /* Rows per time, of what they were before: fewer at once make it worse. */
@@ -43,8 +43,8 @@ static double adapt_more(const struct adapt *a, double factor)
 	return more < aim ? more : aim;
 }
 
-/* A batch takes its time whatever its rows, as at a server that is busy with
- * others: with fewer and fewer of them nothing would ever be over. */
+/* A batch may take its time whatever its rows, as at a server that is busy with
+ * others. With fewer and fewer rows nothing would ever be over. */
 static bool adapt_in_vain(const struct adapt *a, size_t rows, int64_t load_us)
 {
 	double before = (double)a->slow_rows / (double)a->slow_us;

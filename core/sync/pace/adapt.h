@@ -1,8 +1,9 @@
 /*
  * How many rows a batch takes, so that loading it takes about as long as it
- * should (batch.target): fewer by a factor when it takes longer, but as many
- * as before when fewer take as long; more, as long as it does not, twice as
- * many at first and by steps once it was too many. It knows no clock.
+ * should (batch.target). When it takes longer, the rows become fewer by a
+ * factor, but stay as many as before when fewer take as long. While it does
+ * not, they become more: twice as many at first, and by steps once they were
+ * too many. It knows no clock.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_ADAPT_H
 #define TIDEMARK_CORE_SYNC_PACE_ADAPT_H
@@ -15,13 +16,13 @@
 #define ADAPT_FEWEST 200
 
 struct adapt {
-	size_t rows; /* of the next batch */
+	size_t rows; /* for the next batch */
 	size_t fewest, most, step;
-	size_t piece; /* what the destination writes at once; 0: any number */
+	size_t piece; /* rows that the destination writes at once; 0: any */
 	int64_t target_us;
 	double wanted; /* `rows` before they are cut to whole pieces */
 	bool backed_off; /* a batch took too long */
-	size_t slow_rows; /* of the last batch, if that took too long */
+	size_t slow_rows; /* in the last batch, if it took too long */
 	int64_t slow_us; /* how long; 0: it did not */
 };
 

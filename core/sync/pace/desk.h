@@ -1,7 +1,7 @@
 /*
  * The pace of a pipeline as a person sees and changes it while it runs
- * (`tidemark pace`): what is set there is kept in the state store, and goes
- * before the config until it is cleared.
+ * (`tidemark pace`). Settings made there are kept in the state store, and
+ * override the config until they are cleared.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_DESK_H
 #define TIDEMARK_CORE_SYNC_PACE_DESK_H

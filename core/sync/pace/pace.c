@@ -23,7 +23,7 @@
 /* How often a reason that only counts on is told anew. */
 #define PACE_REFRESH_US (15 * US_PER_SECOND)
 
-/* What holds the run; `by` is a key of `pace`, NULL: nothing does. */
+/* The hold of a run; `by` is a key of `pace`, NULL: there is none. */
 struct pace_hold {
 	const char *by;
 	char *reason;
@@ -32,7 +32,7 @@ struct pace_hold {
 	bool told;
 };
 
-/* What speaks against reading just now. */
+/* A reason against reading just now. */
 struct pace_cause {
 	const char *by;
 	char *reason;
@@ -42,14 +42,15 @@ struct pace_cause {
 
 struct pace {
 	const struct pipeline_settings *p;
-	pthread_mutex_t asking; /* of all down to `lock`, but for the share */
-	int64_t share; /* of the rates: one of so many */
+	pthread_mutex_t
+		asking; /* guards all down to `lock`, but for the share */
+	int64_t share; /* part of the rates: one of so many */
 	struct pace_limits limits;
 	struct rates rates;
 	struct probes probes;
 	struct probe_answer answer;
 	int64_t asked_us; /* 0: never */
-	pthread_mutex_t lock; /* of what follows; taken last */
+	pthread_mutex_t lock; /* guards the rest; taken last */
 	struct pace_limits next; /* to go by from the next look on */
 	bool changed;
 	struct pace_hold hold;
@@ -301,7 +302,8 @@ static int pace_look(struct pace_round *round, struct pace_cause *out,
 	return rc;
 }
 
-/* Of a rate that is waited for batch after batch the hold goes on. */
+/* When batch after batch waits for the same rate limit, report it as one hold
+ * that began with the first wait. */
 static void pace_let_go(struct pace *pace, bool waited)
 {
 	pthread_mutex_lock(&pace->lock);

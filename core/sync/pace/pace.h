@@ -1,9 +1,9 @@
 /*
- * How gently a pipeline reads: no faster than its rates, and not at all while
- * a file exists, a replica is behind, the source is busy or the user's own
- * probe says so. Asked between two batches, when nothing is open, by whoever
- * reads: one reader, or two at a time; what holds the run is looked at from the
- * writer's thread. A probe that fails holds the run.
+ * How gently a pipeline reads. It reads no faster than its rates. It does not
+ * read while a file exists, a replica is behind, the source is busy or the
+ * user's own probe says so. The reader asks between two batches, when nothing
+ * is open: one reader, or two at a time. The writer's thread looks at the hold.
+ * A probe that fails holds the run.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_PACE_H
 #define TIDEMARK_CORE_SYNC_PACE_PACE_H
@@ -15,7 +15,7 @@
 
 struct pace;
 
-/* Of who waits. */
+/* The waiting reader's callbacks. */
 struct pace_waiter {
 	/* Called once before anything takes time: leave nothing open. */
 	int (*idle)(void *ctx, struct error *err);
@@ -47,9 +47,9 @@ void pace_loaded(struct pace *pace, int64_t load_us);
 /* Nobody waits any more, in no thread: nothing holds. */
 void pace_rest(struct pace *pace);
 
-/* What has held the run for a second or longer, from any thread: a new
+/* The hold that has lasted for a second or longer, from any thread: a new
  * reference to {"by","reason","since"}, or NULL. `*change` is set to a number
- * that is another one whenever the answer is. */
+ * that changes with the answer. */
 json_t *pace_held(struct pace *pace, int64_t *change);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The servers' side of a pace: asks the source for its active sessions, it or
- * its replicas how far they are behind, and the user's own question, over
- * connections of its own. It is used by one thread at a time.
+ * The servers' side of a pace. It asks the source for its active sessions, asks
+ * it or its replicas how far they are behind, and asks the user's own question.
+ * It uses connections of its own, in one thread at a time.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_PROBE_H
 #define TIDEMARK_CORE_SYNC_PACE_PROBE_H
@@ -22,7 +22,7 @@ struct probes {
 	size_t n;
 };
 
-/* What speaks against going on; `by` NULL: nothing. */
+/* A reason against going on; `by` NULL: none. */
 struct probe_answer {
 	const char *by; /* a key of `pace` */
 	char *reason;
@@ -30,7 +30,7 @@ struct probe_answer {
 };
 void probe_answer_release(struct probe_answer *a);
 
-/* What both point to outlives it. */
+/* `settings` and `limits` outlive it. */
 void probes_init(struct probes *p, const struct pipeline_settings *settings,
 		 const struct pace_limits *limits);
 void probes_release(struct probes *p);

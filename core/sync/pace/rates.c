@@ -9,7 +9,8 @@
 
 /* Batches a second at the full rate: over 10 s one batch is 2 %. */
 #define RATES_PIECES 5
-/* What a batch in time adds to the share, and the least that is left of it. */
+/* The share grows by this much with a batch in time, and never gets smaller
+ * than the second. */
 #define RATES_STEP  4
 #define RATES_LEAST 4
 

@@ -1,8 +1,8 @@
 /*
- * The rates of a pace, in rows and in bytes, and how much of them is used just
- * now: while batches take longer to load than they should, half of it, and
- * half again; while they do not, a little more with each. All calls but
- * rates_loaded() come from one thread.
+ * The rates of a pace, in rows and in bytes, and the share of them that is used
+ * just now. While batches take longer to load than they should, the share
+ * becomes half, and half again. Otherwise it grows a little with each batch.
+ * All calls but rates_loaded() come from one thread.
  */
 #ifndef TIDEMARK_CORE_SYNC_PACE_RATES_H
 #define TIDEMARK_CORE_SYNC_PACE_RATES_H
@@ -12,7 +12,7 @@
 #include "core/data/batch.h"
 #include "core/sync/pace/bucket.h"
 
-#define RATES_WHOLE 64 /* of `share` */
+#define RATES_WHOLE 64 /* the whole of `share` */
 
 struct rates {
 	int64_t rows_limit, bytes_limit; /* a second; 0: none */
@@ -20,7 +20,7 @@ struct rates {
 	_Atomic int share; /* 1 to RATES_WHOLE; 0: not set yet */
 };
 
-/* Which of them asks to wait; `by` NULL: none does. */
+/* The rate that asks to wait; `by` NULL: none does. */
 struct rates_wait {
 	const char *by; /* the key of `pace` */
 	int64_t us;

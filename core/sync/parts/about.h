@@ -1,4 +1,4 @@
-/* Which table a refusal is about: what a connector says need not name it. */
+/* The table that a refusal is about: a connector's message need not name it. */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_ABOUT_H
 #define TIDEMARK_CORE_SYNC_PARTS_ABOUT_H
 

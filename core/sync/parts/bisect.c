@@ -113,7 +113,8 @@ static int bisect_round(const struct bisect *b, const uint32_t *rows, size_t n,
 	return rc;
 }
 
-/* Those that failed alone, together once more: `list` keeps what fails. */
+/* Try the rows that failed alone together once more; `list` keeps those that
+ * fail. */
 static int bisect_again(const struct bisect *b, struct bad_rows *list,
 			size_t *loaded, struct error *err)
 {

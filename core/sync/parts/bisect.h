@@ -1,8 +1,8 @@
 /*
- * Which rows of a batch that was refused are to blame: the batch is cut in
- * halves, what passes is loaded on the way, and what fails alone is tried once
- * more when all the others are in, for it may have waited for one of them (a
- * child for its parent). It knows nothing of marks, stores or destinations.
+ * The search for the bad rows of a refused batch. The batch is cut in halves,
+ * and good parts are loaded on the way. A row that fails alone is tried once
+ * more when all the others are in. It may have waited for one of them (a child
+ * for its parent). It knows nothing of marks, stores or destinations.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_BISECT_H
 #define TIDEMARK_CORE_SYNC_PARTS_BISECT_H
@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 
 struct bad_row {
-	uint32_t row; /* of the batch */
+	uint32_t row; /* its number in the batch */
 	enum error_code code;
 	char server_code[16];
 	char *message; /* owned */

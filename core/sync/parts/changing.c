@@ -8,7 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/engine.h"
 
-/* What the SQL standard has, and now(). The rest are facts of the engines. */
+/* Words of the SQL standard, and now(). The rest are facts of the engines. */
 static const struct engine_word changing_standard[] = {
 	{ "current_timestamp", WORD_ALONE },
 	{ "current_date", WORD_ALONE },

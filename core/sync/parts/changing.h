@@ -23,7 +23,7 @@ bool changing_reads(const char *engine, const char *sql);
 /* By the names alone; no connection. CONFIG, naming pipeline, column and
  * expression. */
 int changing_refuse(const struct pipeline_settings *p, struct error *err);
-/* What `check` says about expressions and `where`. */
+/* Problems of expressions and `where`, for `check`. */
 void changing_inspect(const struct pipeline_settings *p, struct problems *out);
 /* A guarantee of `exact` becomes `lag`, with the reason, where `where` changes
  * by itself, or it or a computed column reads other rows. */

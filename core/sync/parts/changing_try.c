@@ -21,8 +21,8 @@ struct try_row {
 struct trial {
 	const struct pipeline_settings *p;
 	struct source_spec spec;
-	struct schema schema; /* of the read that is under way */
-	size_t n_columns; /* of each */
+	struct schema schema; /* for the read that is under way */
+	size_t n_columns; /* in each read */
 	struct strlist keys; /* as scan.keys takes them */
 	struct try_row rows[TRY_READS][TRY_ROWS];
 	size_t n[TRY_READS];

@@ -9,9 +9,9 @@
 
 struct dry_run {
 	bool on; /* the result is that of a dry run */
-	struct strlist ddl; /* what preparing would run */
+	struct strlist ddl; /* statements that preparing would run */
 	struct explanation plan;
-	json_t *lease; /* who runs the pipeline now; NULL: nobody */
+	json_t *lease; /* the run of the pipeline now; NULL: none */
 	char *breaker; /* why a run would be refused now, or NULL */
 };
 void dry_run_release(struct dry_run *d);

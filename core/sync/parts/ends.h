@@ -1,7 +1,6 @@
 /*
- * Both ends of a pipeline, open before its run begins: `copy` asks them how the
- * pipeline is called, and the run's first attempt goes on with the same
- * sessions.
+ * Both ends of a pipeline, open before its run begins. `copy` asks them for the
+ * pipeline's name, and the run's first attempt goes on with the same sessions.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_ENDS_H
 #define TIDEMARK_CORE_SYNC_PARTS_ENDS_H

@@ -16,7 +16,7 @@
  * prepare has cleared knows nothing of them. */
 void kept_note(const struct pipeline_settings *p, const struct watermark *seen,
 	       const struct schema *s, struct strlist *gone);
-/* Those that are among the destination's columns `there`, appended. */
+/* Append the kept columns that are among the destination's columns `there`. */
 void kept_find(const struct watermark *seen, const struct schema *s,
 	       const struct strlist *there, struct strlist *out);
 /* The same, as what `check` says. */

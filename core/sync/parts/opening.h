@@ -1,6 +1,6 @@
 /*
- * A destination that is opened while the source is: two connections, or a
- * connection and a large library, take as long as the slower of them.
+ * A destination that is opened while the source is. Two connections, or a
+ * connection and a large library, then take only as long as the slower of them.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_OPENING_H
 #define TIDEMARK_CORE_SYNC_PARTS_OPENING_H

@@ -1,6 +1,6 @@
 /*
- * A range of a pipeline's rows, by the values of its mark column (xmin: of its
- * first key column): how the source is to be asked for it.
+ * A range of a pipeline's rows, in the form of a question to the source. It
+ * goes by the values of the mark column (xmin: of the first key column).
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_RANGE_H
 #define TIDEMARK_CORE_SYNC_PARTS_RANGE_H
@@ -8,9 +8,9 @@
 #include "core/plugin/connector.h"
 #include "core/settings/settings.h"
 
-/* What puts a pipeline's rows in order for a range, and their schema as a load
- * of them needs it. `*column` is owned by the caller, and `mark` points to it.
- * SCHEMA, CONFIG, and whatever the source says. */
+/* Find the column that orders a pipeline's rows for a range, and their schema
+ * for a load. `*column` is owned by the caller, and `mark` points to it.
+ * SCHEMA, CONFIG, or an error of the source. */
 int range_describe(struct connector *source, const struct pipeline_settings *p,
 		   const struct source_spec *spec, struct watermark_spec *mark,
 		   char **column, struct schema *schema, struct error *err);

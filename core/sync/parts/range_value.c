@@ -131,7 +131,7 @@ int range_value_time(enum type_kind type, bool short_years, const char *column,
 	return 0;
 }
 
-/* Of any length. */
+/* Compare numbers of any length. */
 static int value_compare_numbers(const char *a, const char *b)
 {
 	bool a_less = *a == '-', b_less = *b == '-';

@@ -155,8 +155,9 @@ static bool reader_fill(struct reader *r, struct read_batch *slot)
 	return slot->batch.n_rows > 0;
 }
 
-/* A load that hangs (on a lock, say) must not hold up a requested stop: this
- * thread lingers until the writer is done and interrupts it when it is not. */
+/* A load that hangs (on a lock, say) must not hold up a requested stop. This
+ * thread lingers until the writer is done, and interrupts it if it takes too
+ * long. */
 static void reader_linger(struct reader *r)
 {
 	int64_t stop_seen = 0;

@@ -1,8 +1,9 @@
 /*
- * The reader thread of one pipeline: it fills one batch from the connector
- * while the writer loads the other. Two batches, so memory is flat whatever
- * the table's size and a slow destination holds the source back; for longer
- * than a moment it does so without a statement or snapshot open there.
+ * The reader thread of one pipeline. It fills one batch from the connector
+ * while the writer loads the other. There are only two batches, so memory is
+ * flat whatever the table's size, and a slow destination holds the source back.
+ * When that takes longer than a moment, no statement or snapshot stays open at
+ * the source.
  *
  * All calls come from the writer's thread. It knows nothing of marks.
  */
@@ -22,18 +23,18 @@ struct read_batch {
 	struct batch batch;
 	int64_t read_us; /* time that next() took */
 	struct digest digest; /* if the bounds ask for it */
-	struct error refused; /* what `look` said; ERROR_NONE: nothing */
+	struct error refused; /* the error of `look`; ERROR_NONE: none */
 };
 
 struct reader_bounds {
-	size_t max_rows, max_bytes; /* of each batch */
+	size_t max_rows, max_bytes; /* for each batch */
 	const size_t *sizes; /* in place of max_rows, for the first n_sizes */
 	size_t n_sizes;
 	int64_t max_batches; /* 0: no limit */
 	/* By clock_monotonic_us(): from then on nothing more is read. 0: never
 	 */
 	int64_t deadline_us;
-	bool digest; /* of the rows of each batch, in the reader's thread */
+	bool digest; /* hash the rows of each batch in the reader's thread */
 	struct pace *pace; /* asked before each batch; NULL: at once */
 	/* Called in the reader's thread with each batch that has rows, in
 	 * order, while another one is loaded; NULL: not at all. */
@@ -66,9 +67,9 @@ int reader_start(struct reader *r, struct connector *source,
 		 const char *pipeline, const struct reader_bounds *bounds,
 		 struct error *err);
 
-/* The next batch in order, or NULL: at the end of what was allowed (0 in
- * `*rc`), when the source failed or a stop was requested (negative code and
- * `err`). Blocks; calls `tick` (may be NULL) about ten times a second. */
+/* The next batch in order. NULL at the end of the allowed rows (0 in `*rc`),
+ * and when the source failed or a stop was requested (negative code and `err`).
+ * Blocks; calls `tick` (may be NULL) about ten times a second. */
 struct read_batch *reader_take(struct reader *r, void (*tick)(void *ctx),
 			       void *ctx, int *rc, struct error *err);
 

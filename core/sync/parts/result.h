@@ -13,7 +13,7 @@ enum outcome {
 	OUTCOME_STOPPED,
 	OUTCOME_FAILED,
 	OUTCOME_BUSY,
-	OUTCOME_RETRIED /* of an attempt that another one followed */
+	OUTCOME_RETRIED /* an attempt that another one followed */
 };
 const char *outcome_name(enum outcome o);
 
@@ -22,17 +22,17 @@ struct run_counts {
 		rows_deleted, rows_dead_lettered;
 };
 
-/* What --verify has found in the window. */
+/* The findings of --verify in the window. */
 struct run_verified {
 	bool asked;
 	bool done; /* to its end */
 	bool more; /* it was given up: there are at least so many */
-	int64_t rows; /* that were to be there */
+	int64_t rows; /* expected rows */
 	/* Unsettled: the next run reads them, or they have changed meanwhile,
 	 * or are dead letters. */
 	struct differences found;
 	int64_t elapsed_us;
-	json_t *examples; /* of {"key", "kind"}: the first; or NULL */
+	json_t *examples; /* the first {"key", "kind"}; or NULL */
 };
 
 /* Keys that are there, and not as the source has them: those of which the
@@ -43,12 +43,12 @@ int64_t run_verified_different(const struct run_verified *v);
 struct run_result {
 	const struct pipeline_settings *pipeline;
 	enum outcome outcome;
-	char *run_id, *attempt_id; /* of the last attempt */
+	char *run_id, *attempt_id; /* the last attempt's */
 	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
 	bool unrecorded; /* a chunk's: it has its own place in the store */
 	bool aside; /* rows by their keys, not those past the mark */
-	/* Of the attempts before this one; below are the sums. */
+	/* The attempts before this one; below are the sums. */
 	struct run_counts earlier;
 	int64_t attempt_us; /* wall clock, when this one began */
 	int64_t batches, rows_read, rows_inserted, rows_updated, rows_unchanged,
@@ -59,8 +59,8 @@ struct run_result {
 	enum guarantee guarantee;
 	char *guarantee_reason;
 	json_t *held_by;
-	/* What of `pace` holds it just now: {"by","reason","since"} or NULL,
-	 * and the same as text. */
+	/* Its present hold by `pace`: {"by","reason","since"} or NULL, and the
+	 * same as text. */
 	json_t *paused;
 	char *paused_text;
 	double progress; /* 0..1 or -1 */

@@ -17,9 +17,8 @@
  * more to what it was is two. */
 #define SHAPE_MOST_TURNS 2
 
-/* Of the config, and what a change of them is called. Without `rows` no row up
- * to the mark is another: a column that comes has a judge of its own
- * (watermark_new_column). */
+/* Members of the config, with the name of their change. Without `rows` a change
+ * alters no row up to the mark: watermark_new_column() judges a new column. */
 static const struct {
 	const char *member;
 	const char *name;
@@ -143,7 +142,7 @@ static bool shape_map_differs(const json_t *now, const json_t *seen,
 	return differs;
 }
 
-/* Of what the config says, in one. */
+/* One digest of all settings in the config. */
 static json_t *shape_config_digest(const json_t *shape)
 {
 	json_t *of = json_object(), *digest;

@@ -1,17 +1,18 @@
 /*
- * What shapes the rows of a pipeline, as digests in its mark: when one of them
- * is another, rows up to the mark would be other rows now, and all are read
- * again. In JSON, the mark's member "shape":
+ * The settings that shape the rows of a pipeline, as digests in its mark. When
+ * one of them has changed, rows up to the mark would be other rows now, and all
+ * are read again. In JSON, the mark's member "shape":
  *
  *   {"config":"/etc/tidemark.yaml",   where the config was, or "copy"
  *    "columns":"...","where":"...","zero_dates":"...","logic_version":1,
- *    "expressions":{"NAME":"..."},    of the config
+ *    "expressions":{"NAME":"..."},    the config's
  *    "view":"...",                    its query, if the source is one
- *    "types":{"NAME":"..."},          of each column: type, modifier, labels
+ *    "types":{"NAME":"..."},          each column's type, modifier, labels
  *    "before":"...","turns":1}        the config's digest before this one, and
  *                                     how often the two have followed another
  *
- * How rows travel shapes none of them: sizes, paces, limits, connections.
+ * Sizes, paces, limits and connections shape no row: they only say how rows
+ * travel.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_SHAPE_H
 #define TIDEMARK_CORE_SYNC_PARTS_SHAPE_H

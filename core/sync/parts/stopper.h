@@ -1,8 +1,9 @@
 /*
- * Answers a stop that is requested while one end is asked something (where the
- * mark is, what is settled) and is long about it: waits for a lock, reads a
- * table without an index. What waits inside a client library sees no signal;
- * this interrupts it. From when rows are read on the reader does.
+ * Answers a stop that is requested while one end is asked something and is long
+ * about it. The question may be where the mark is, or which point is settled.
+ * The end may wait for a lock, or read a table without an index. A wait inside
+ * a client library sees no signal, so this interrupts it. Once rows are read
+ * the reader does the same.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_STOPPER_H
 #define TIDEMARK_CORE_SYNC_PARTS_STOPPER_H

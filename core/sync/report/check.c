@@ -19,14 +19,14 @@
 #include "core/sync/parts/stopper.h"
 #include "core/sync/run/target_check.h"
 
-/* What one look has in hand. */
+/* The state of one look. */
 struct look {
 	const struct pipeline_settings *p;
 	const struct connection *state; /* or NULL */
 	struct check_result *out;
 	struct connector *source;
 	struct destination *destination;
-	struct stopper stopper; /* of whatever is asked */
+	struct stopper stopper; /* for the present question */
 	struct source_spec spec;
 	struct watermark_spec mark;
 	struct schema schema;
@@ -286,7 +286,7 @@ static void look_at_others(struct look *l)
 		look_failed(l, "destination", &err);
 }
 
-/* What a run would refuse. */
+/* Find the problems for which a run would refuse. */
 static void look_at_target(struct look *l, const struct checkpoint *at)
 {
 	const struct target_question q = { .p = l->p,
@@ -359,7 +359,7 @@ static void look_at_state(struct look *l)
 	store_close(store);
 }
 
-/* Who cannot be asked holds a run until it can be. */
+/* A probe that cannot be asked holds a run until it can be. */
 static void look_at_hold(struct look *l, const struct probe_answer *answer)
 {
 	char *fix = xstrfmt(answer->failed

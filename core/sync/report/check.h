@@ -1,8 +1,8 @@
 /*
- * `check`: what a run of a pipeline would meet, without writing anything:
- * connections, columns and their mapping, rights, key, mark, whose mark is
- * stored, the guarantee that would be in force. Each thing that goes wrong is
- * a problem in the list, never an end of the looking.
+ * `check`: the conditions that a run of a pipeline would meet, without writing
+ * anything. It looks at connections, columns and their mapping, rights, key,
+ * mark, the owner of the stored mark, and the guarantee that would be in force.
+ * Each fault is a problem in the list, and the look goes on.
  */
 #ifndef TIDEMARK_CORE_SYNC_REPORT_CHECK_H
 #define TIDEMARK_CORE_SYNC_REPORT_CHECK_H
@@ -20,7 +20,7 @@ struct check_result {
 	struct problems problems;
 	struct check_column *columns;
 	size_t n_columns;
-	struct strlist ddl; /* what the first run would create or alter */
+	struct strlist ddl; /* statements for the first run's DDL */
 	bool settled; /* the three below are known */
 	enum guarantee guarantee;
 	char *guarantee_reason;
@@ -32,7 +32,7 @@ struct check_result {
 void check_pipeline(const struct pipeline_settings *p,
 		    const struct connection *state, struct check_result *out);
 void check_result_release(struct check_result *r);
-/* What a run would fail with first; ERROR_NONE if nothing stands in its way. */
+/* The error with which a run would fail first; ERROR_NONE if it would not. */
 enum error_code check_result_error(const struct check_result *r);
 /* New reference. */
 json_t *check_result_json(const struct check_result *r);

@@ -16,11 +16,11 @@
 #include "core/sync/parts/stopper.h"
 #include "core/sync/parts/tries.h"
 
-/* Of a table's name as a part of the pipeline's. */
+/* The limit for a table's name as a part of the pipeline's. */
 #define COPY_NAME_PART 60
 #define COPY_NAME_HASH 8
 
-/* What the engines say. */
+/* The engines' answers. */
 struct copy_ends {
 	const struct pipeline_settings *p;
 	bool named; /* by --name */

@@ -7,13 +7,13 @@
 
 enum grants_role {
 	GRANTS_SOURCE,
-	GRANTS_REPLICA, /* of pace.replicas */
+	GRANTS_REPLICA, /* for pace.replicas */
 	GRANTS_DESTINATION,
 	GRANTS_STATE
 };
 const char *grants_role_name(enum grants_role role); /* "source" */
 
-/* What one connection is used for. */
+/* The use of one connection. */
 struct grants_part {
 	enum grants_role role;
 	const struct connection *connection; /* not owned */

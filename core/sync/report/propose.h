@@ -1,7 +1,7 @@
 /*
- * `init`: look at a source and write a config for it, one pipeline a table,
- * with strategy and key chosen and each choice explained in a comment.
- * Passwords of the URLs are not written: a variable takes their place.
+ * `init`: look at a source and write a config for it, one pipeline a table.
+ * Strategy and key are chosen, and a comment explains each choice. Passwords of
+ * the URLs are not written: a variable takes their place.
  */
 #ifndef TIDEMARK_CORE_SYNC_REPORT_PROPOSE_H
 #define TIDEMARK_CORE_SYNC_REPORT_PROPOSE_H
@@ -14,7 +14,7 @@ struct proposal {
 	struct strbuf yaml;
 	struct strlist pipelines; /* names */
 	struct strlist skipped; /* "TABLE: why" */
-	struct strlist variables; /* that now stand for passwords */
+	struct strlist variables; /* now in the place of passwords */
 };
 
 void proposal_init(struct proposal *p);

@@ -10,7 +10,7 @@
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
 
-/* Of a table's name in a pipeline's, which takes 200 bytes. */
+/* The limit for a table's name in a pipeline's name, which takes 200 bytes. */
 #define SKETCH_NAME_PART 150
 
 void sketch_init(struct sketch *s)

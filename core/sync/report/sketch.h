@@ -18,7 +18,7 @@
 struct sketch {
 	const char *source_engine, *destination_engine;
 	bool same_place; /* both URLs are one database */
-	struct strbuf body; /* of `pipelines:` */
+	struct strbuf body; /* the body of `pipelines:` */
 	struct strlist pipelines; /* names */
 	struct strlist targets; /* as they are written */
 	struct strlist skipped; /* "TABLE: why", valid UTF-8 */

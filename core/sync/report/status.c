@@ -205,8 +205,8 @@ static void status_letters(const struct pipeline_settings *p,
 		status_note(out, "state", &err);
 }
 
-/* Of a run that still has its lease: one that was killed holds nothing, and
- * gets no further. */
+/* Tell the state of a run that still has its lease. A run that was killed has
+ * no hold, and gets no further. */
 static void status_under_way(struct status_result *out)
 {
 	const struct attempt *a = &out->last;

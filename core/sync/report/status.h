@@ -1,7 +1,7 @@
 /*
- * `status`: where a pipeline stands. Asks the destination for the mark, the
- * source for how far behind it is, the state store for the last run, and
- * prints what answers: an end that does not is a note, not an end.
+ * `status`: the state of a pipeline. It asks the destination for the mark, the
+ * source for how far behind it is, and the state store for the last run. It
+ * prints the answers: an end that does not answer is a note, not the end.
  */
 #ifndef TIDEMARK_CORE_SYNC_REPORT_STATUS_H
 #define TIDEMARK_CORE_SYNC_REPORT_STATUS_H
@@ -18,16 +18,16 @@ struct status_result {
 	int64_t lag_us; /* -1: not known */
 	json_t *held_by; /* the transaction that the mark waits for, or NULL */
 	struct attempt last;
-	json_t *paused; /* what holds the run that is under way, or NULL */
-	double progress; /* of its window, 0..1; -1: not known, or none is */
+	json_t *paused; /* the present run's hold, or NULL */
+	double progress; /* in its window, 0..1; -1: not known, or no run */
 	int64_t eta_us; /* until it has caught up, about; -1: not known */
 	bool runs_known, has_last;
 	struct lease lease;
 	bool leased;
 	struct breaker breaker;
 	int64_t letters; /* dead letters that are open; -1: not known */
-	struct chunk_list chunks; /* of backfills, in their order */
-	struct strlist notes; /* what could not be reached, and why */
+	struct chunk_list chunks; /* chunks of backfills, in their order */
+	struct strlist notes; /* ends that could not be reached, and why */
 };
 
 /* `store` may be NULL: it was not reached. `out` is filled in any case and to
@@ -38,10 +38,11 @@ void status_result_release(struct status_result *r);
 /* New reference. */
 json_t *status_result_json(const struct status_result *r);
 
-/* How far the destination is behind: the age of the mark, or, if that is less,
- * the time since the begin of the last run that caught up (a table in which
- * nothing changes has an old mark and is not behind), but never less than what
- * the source itself holds back. All in µs, negative: not known. */
+/* How far the destination is behind. It is the age of the mark, or, if that is
+ * less, the time since the begin of the last run that caught up. A table in
+ * which nothing changes has an old mark and is not behind. It is never less
+ * than the time that the source itself holds back. All in µs, negative: not
+ * known. */
 int64_t status_lag(int64_t mark_age_us, int64_t caught_up_age_us,
 		   int64_t held_us);
 

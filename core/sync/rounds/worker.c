@@ -28,7 +28,7 @@ struct worker {
 	const struct worker_options *options;
 	struct worker_sums *out;
 	struct store *store;
-	int code; /* of the first failure */
+	int code; /* the first failure's */
 };
 
 static struct lease_terms worker_terms(const struct worker *w)

@@ -1,8 +1,8 @@
 /*
- * Who works on chunks of backfills, and on pipelines that are due: `worker`,
- * and each process of a `backfill`. Any number of them, on any machines that
- * share a store: a chunk is claimed under the store's lock, a pipeline by its
- * lease.
+ * A process that works on chunks of backfills, and on pipelines that are due:
+ * `worker`, and each process of a `backfill`. There may be any number of them,
+ * on any machines that share a store. A chunk is claimed under the store's
+ * lock, a pipeline by its lease.
  */
 #ifndef TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
 #define TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
@@ -16,14 +16,15 @@ struct worker_options {
 	/* Until no chunk is queued or running, and each pipeline was run when
 	 * it was due; else until a signal. */
 	bool once;
-	int64_t share; /* of the pipelines' rates: one of so many; 0: all */
+	int64_t share; /* part of the pipelines' rates: one of so many; 0: all
+			*/
 	/* Called about ten times a second while a chunk is worked on; may be
 	 * NULL. */
 	void (*tick)(void *ctx);
 	void *tick_ctx;
 };
 
-/* What was done. */
+/* The sums of its work. */
 struct worker_sums {
 	int64_t done, failed; /* chunks */
 	int64_t runs;

@@ -101,8 +101,8 @@ static int row_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of rows with the same key the last one is the newest: in pieces, an older
- * one could come behind it. The others are left out. */
+/* Among rows with the same key the last one is the newest. In pieces, an older
+ * one could be loaded behind it. So the others are left out. */
 static uint32_t *dead_letter_rows(const struct batch *b, size_t *n)
 {
 	const struct schema *s = b->schema;
@@ -126,8 +126,7 @@ static uint32_t *dead_letter_rows(const struct batch *b, size_t *n)
 	return rows;
 }
 
-/* What this run has had of a kind; a refresh that is tried again begins anew.
- */
+/* The run's count so far; a refresh that is tried again begins anew. */
 static int64_t dead_letter_so_far(const struct run *r, int64_t all,
 				  int64_t earlier)
 {
@@ -149,7 +148,7 @@ static int64_t dead_letter_allowed(const struct run *r, const struct batch *b)
 	int64_t most = row_limit_allowed(&r->p->bad_rows.limit,
 					 rows + (int64_t)b->n_rows);
 
-	/* What is read once more because it was bad is not counted again. */
+	/* A bad row that is read once more is not counted again. */
 	if (task_has(r->task, TASK_RETRIES_LETTERS))
 		return INT64_MAX;
 	return most > dead ? most - dead : 0;
@@ -258,7 +257,7 @@ static int dead_letter_pieces(struct pieces *p, const struct error *why,
 	uint32_t *rows = dead_letter_rows(p->b, &n);
 	int rc = bisect_load(&bisect, rows, n, why, bad, err);
 
-	/* Of a search that was given up nobody knows what became of them. */
+	/* If the search was given up, nobody knows how the other rows ended. */
 	if (!rc && !bad->more)
 		p->counts->unchanged += (int64_t)(p->b->n_rows - n);
 	free(rows);

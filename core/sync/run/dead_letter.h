@@ -1,9 +1,9 @@
 /*
  * A batch that the destination refused for its data, under `on_bad_row:
- * dead_letter`: what is good in it is loaded, what is bad is kept in the state
- * store, and only then the mark moves past it. Wherever it ends in between, no
- * row is lost: either the mark is before it, or its letter is stored. Called
- * by load_pass.c, in one place for every destination.
+ * dead_letter`. Its good rows are loaded, its bad rows are kept in the state
+ * store, and only then the mark moves past it. Wherever the run ends in
+ * between, no row is lost: either the mark is before it, or its letter is
+ * stored. This is the same for every destination.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_DEAD_LETTER_H
 #define TIDEMARK_CORE_SYNC_RUN_DEAD_LETTER_H

@@ -12,8 +12,8 @@
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
 
-/* By its rows, which the reader has hashed. Of a transactional destination who
- * made the batch is enough. */
+/* The batch's identity comes from its rows, which the reader has hashed. For a
+ * transactional destination the batch's maker is enough. */
 static void run_identity(struct run *r, const struct digest *digest,
 			 struct checkpoint *next)
 {
@@ -134,8 +134,8 @@ static int run_removed(struct run *r, const struct read_batch *nothing_read,
 	return rc;
 }
 
-/* A batch that was not loaded is on record with the reason; of one that went in
- * pieces, rows may be in all the same, or be letters: they are counted. */
+/* Record a batch that was not loaded, with the reason. If it went in pieces,
+ * some rows may be in all the same, or be letters: they are counted. */
 static void run_refused(struct run *r, const struct read_batch *rb,
 			const struct checkpoint *next,
 			const struct load_counts *counts, int64_t dead,
@@ -242,7 +242,8 @@ int run_remove(struct run *r, const struct batch *keys, struct error *err)
 	run_checkpoint(r, keys, &digest, &next);
 	next.rows_total = r->checkpoint.rows_total;
 	rc = run_remove_rows(r, keys, &next, &removed, err);
-	/* Of a key with many versions they all go: keys are counted. */
+	/* A key may have many versions, and all of them go: so keys are
+	 * counted. */
 	counts.deleted = removed < (int64_t)keys->n_rows
 				 ? removed
 				 : (int64_t)keys->n_rows;

@@ -16,8 +16,7 @@ int run_recover(struct run *r, struct error *err)
 					  &r->checkpoint, err);
 	if (rc)
 		return rc;
-	/* What this run has seen as delivered stays so when prepare clears the
-	 * mark. */
+	/* The run remembers its delivered mark when prepare clears the mark. */
 	watermark_forget(&r->from);
 	r->from.strategy = r->mark.strategy;
 	free(r->from.column);
@@ -47,8 +46,8 @@ int run_tell_ledger(struct run *r, struct error *err)
 	return ledger_begin(r->store, r->out, err);
 }
 
-/* The mark is looked at before anything is written: a table that was dropped
- * and made anew, or another server at that address, changes nothing here. */
+/* Look at the mark before anything is written. A table that was dropped and
+ * made anew, or another server at that address, then changes nothing here. */
 int run_locate(struct run *r, struct error *err)
 {
 	int rc = run_recover(r, err);

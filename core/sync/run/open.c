@@ -10,9 +10,10 @@
 #include "core/sync/run/in_place.h"
 #include "core/sync/run/run.h"
 
-/* Within one table a row that has the mark it was read with is taken for
- * unchanged. Of a mark that stays the same for a while that is so once its
- * second, or day, is over, unless whoever writes it may write any. */
+/* With source and destination in one table, a row that still has the mark it
+ * was read with is taken for unchanged. A mark may stay the same within its
+ * second, or day. So this is safe once that time is over, unless the writer may
+ * write any mark. */
 static bool run_holds_tail(const struct run *r)
 {
 	const struct type *mark = &r->schema.columns[r->schema.mark].type;

@@ -6,7 +6,7 @@
 #include "core/data/value.h"
 #include "core/sync/run/run.h"
 
-/* Of 8 bytes each, in the order of their integers. */
+/* The last of some values of 8 bytes, in the order of their integers. */
 static size_t past_mark_last(const struct vector *v, size_t n_rows)
 {
 	size_t found = n_rows;

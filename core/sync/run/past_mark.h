@@ -1,8 +1,8 @@
 /*
- * Rows that are delivered past the pipeline's mark by others than its runs
- * from the mark on: the mark is told (pending.delivered), so that a
- * transaction that began before and commits behind them, and leaves the newest
- * version of a row with an older mark, counts in the next run.
+ * Rows that others than its runs deliver past the pipeline's mark. The mark is
+ * told of them (pending.delivered). A transaction that began before and commits
+ * behind them may leave the newest version of a row with an older mark. This
+ * version then counts in the next run.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_PAST_MARK_H
 #define TIDEMARK_CORE_SYNC_RUN_PAST_MARK_H

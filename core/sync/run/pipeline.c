@@ -44,8 +44,8 @@ static void pipeline_new_attempt(struct run_result *out)
 	};
 }
 
-/* The try that failed is an attempt of its own. That it could not be recorded
- * is the next one's to meet. */
+/* The try that failed is an attempt of its own. If it could not be recorded,
+ * the next attempt meets the same error. */
 static void pipeline_close_attempt(struct store *store, struct run_result *out,
 				   const struct error *err)
 {

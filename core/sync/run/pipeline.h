@@ -1,7 +1,7 @@
 /*
- * One run of one pipeline: describe, prepare, recover, settle, then read and
- * load batch by batch (a reader thread and the calling writer thread, two
- * batches between them) until the source has no more.
+ * One run of one pipeline: describe, prepare, recover, settle. Then it reads
+ * and loads batch by batch until the source has no more. A reader thread and
+ * the calling writer thread have two batches between them.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_PIPELINE_H
 #define TIDEMARK_CORE_SYNC_RUN_PIPELINE_H
@@ -14,12 +14,12 @@
 struct task;
 
 struct run_options {
-	struct task *task; /* what is to be done: core/sync/tasks */
+	struct task *task; /* the work: core/sync/tasks */
 	int64_t max_batches; /* 0: no limit */
 	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
-	/* What was loaded, behind it, even if the pipeline does not ask for
-	 * it: see verify.h. */
+	/* Verify the loaded window afterwards, even if the pipeline does not
+	 * ask for it: see verify.h. */
 	bool verify;
 	/* Where the store is NULL, this one is asked for the pace. */
 	struct store *looked_at;

@@ -1,9 +1,9 @@
 /*
  * How many rows a run may bring: gate.min_rows and gate.max_rows against the
- * rows past the mark, the window. They are counted by a pass of its own before
- * the first batch is loaded, no further than the bounds ask for, so that a run
- * that breaks one loads nothing. A refresh is checked on its way instead:
- * nothing of it is seen before its end.
+ * rows past the mark, the window. A pass of its own counts them before the
+ * first batch is loaded, no further than the bounds ask for. So a run that
+ * breaks a bound loads nothing. A refresh is checked on its way instead: nobody
+ * sees anything of it before its end.
  *
  * The source is free to change between the count and the pass: the pass keeps
  * to max_rows whatever was counted.
@@ -17,7 +17,7 @@
 struct window {
 	const struct pipeline_settings *p;
 	bool refresh;
-	int64_t rows; /* of this run so far, earlier tries included */
+	int64_t rows; /* this run's so far, with earlier tries */
 };
 
 /* `rows`: what earlier tries of the run have loaded (of a refresh: nothing that

@@ -83,8 +83,8 @@ size_t run_batch_rows(const struct run *r)
 	return most && rows > most ? most : rows;
 }
 
-/* Rows are loaded that the mark's next place knows of: if that never comes to
- * be, what was delivered has to be known all the same. */
+/* The rows about to be loaded stand in the mark's next version. If that is
+ * never written, the delivered rows have to be known all the same. */
 char *run_mark_standing(const struct run *r, const char *delivered)
 {
 	const char *stands = r->checkpoint.watermark;

@@ -24,7 +24,7 @@ struct run {
 	struct store *store;
 	struct lease_keeper *keeper;
 	struct tries *tries;
-	int64_t deadline_us; /* of all tries; 0: none */
+	int64_t deadline_us; /* for all tries; 0: none */
 	struct run_result *out;
 	struct connector *source;
 	struct connection to; /* the destination, as it is to be opened */
@@ -41,20 +41,20 @@ struct run {
 	struct scan scan; /* the reader reads by it until it is stopped */
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
-	json_t *shape; /* what shapes the rows, as the next mark has it */
+	json_t *shape; /* the settings that shape the rows, for the next mark */
 	bool again; /* a column, or what shapes rows, has made every row new */
 	/* Columns that the source has no longer and the target keeps. */
 	struct strlist gone;
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
 	struct run_verify *verify; /* NULL: not asked for */
-	struct strlist keys; /* that scan.keys may point to */
+	struct strlist keys; /* keys for scan.keys */
 	struct window window;
-	struct run_pace *pacing; /* of all tries */
+	struct run_pace *pacing; /* for all tries */
 	struct reader reader;
 	struct adapt adapt; /* the rows of a batch */
-	/* Of the batch at hand: the marks before and behind it. In a replay
-	 * those of its window, while the destination's stays. */
+	/* The marks before and behind the batch at hand. In a replay they are
+	 * those of its window, while the destination's mark stays. */
 	char *window_from, *window_to;
 	/* In a replay: by the destination's mark; rows of its batches. */
 	char *delivered;
@@ -70,8 +70,8 @@ void run_tick(void *ctx); /* a struct run */
 bool run_moves_mark(const struct run *r);
 /* The most rows of the next batch. */
 size_t run_batch_rows(const struct run *r);
-/* Open both ends and learn what the source looks like; nothing is written.
- * What the source says goes before what the destination says. */
+/* Open both ends and describe the source; nothing is written. The source's
+ * error comes before the destination's. */
 int run_open(struct run *r, struct error *err);
 /* Find the mark, check that the target is ours, and prepare it. */
 int run_locate(struct run *r, struct error *err);

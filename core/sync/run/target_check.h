@@ -1,9 +1,9 @@
 /*
- * Whose table a target is. A table has rows of one source table: pipelines that
- * read parts of one may load it together, rows of two would replace each other.
- * And two pipelines of one config that mean one table, whatever they call it,
- * exclude each other. A pipeline in mode update brings no rows, and is nobody's
- * rival.
+ * The owner of a target. A table has rows of one source table. Pipelines that
+ * read parts of one source table may load it together, but rows of two would
+ * replace each other. Two pipelines of one config that mean one table, however
+ * they spell it, exclude each other. A pipeline in mode update brings no rows,
+ * and is nobody's rival.
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_TARGET_CHECK_H
 #define TIDEMARK_CORE_SYNC_RUN_TARGET_CHECK_H
@@ -24,7 +24,7 @@ struct target_question {
 	struct destination *destination;
 	const struct target *target;
 	const json_t *source; /* connector_ops.identity */
-	const struct checkpoint *at; /* of recover without prepare */
+	const struct checkpoint *at; /* from recover without prepare */
 };
 
 /* For `check`: what a run would refuse. An error if that cannot be asked. */

@@ -3,14 +3,13 @@
  * file in core/sync/tasks. A run asks the table, and never which kind it is.
  *
  * The steps of a run, in order, with the slots in capitals:
- *
- *   BEGIN, take the lease, HELD
- *   each try: open both ends (INIT, DESCRIBE), LOCATE, PREPARE, settle, BOUND,
- *     scan, BEGUN
- *     each batch: MARK, BATCH_ID, LOADING, load, LOADED
- *     FINISH
- *   after a try that failed and is followed by another: AGAIN
- *   END, give the lease back
+ * - BEGIN, take the lease, HELD
+ * - each try: open both ends (INIT, DESCRIBE), LOCATE, PREPARE, settle, BOUND,
+ *   scan, BEGUN
+ * - in a try, each batch: MARK, BATCH_ID, LOADING, load, LOADED
+ * - at the end of a try: FINISH
+ * - after a try that failed and is followed by another: AGAIN
+ * - END, give the lease back
  */
 #ifndef TIDEMARK_CORE_SYNC_RUN_TASK_H
 #define TIDEMARK_CORE_SYNC_RUN_TASK_H
@@ -99,7 +98,7 @@ struct task {
 	const struct task_ops *ops;
 	const char *name; /* TASK_OWN_LEASE: of its lease and mark */
 	const char *holder; /* TASK_OWN_LEASE: who has the lease already */
-	size_t most_rows; /* of a batch; 0: as configured */
+	size_t most_rows; /* in a batch; 0: as configured */
 };
 
 static inline bool task_has(const struct task *t, unsigned trait)

@@ -57,8 +57,8 @@ static int run_settle(struct run *r, struct error *err)
 	return 0;
 }
 
-/* How many rows there are is asked before the first is loaded; a refresh is
- * not seen before its end, and a replay's window was let through once. */
+/* Count the rows before the first is loaded. A refresh is not seen before its
+ * end, and a replay's window was let through once, so both are left out. */
 static int run_open_window(struct run *r, struct error *err)
 {
 	window_init(&r->window, r->p, r->target.refresh,

@@ -11,7 +11,7 @@
 #include "core/sync/run/pipeline.h"
 #include "core/sync/run/verify.h"
 
-/* What all tries of a run share. */
+/* Shared by all tries of a run. */
 struct run_context {
 	const struct pipeline_settings *p;
 	struct store *store; /* may be NULL */

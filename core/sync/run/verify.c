@@ -9,7 +9,7 @@
 #include "core/sync/run/run.h"
 #include "core/sync/run/verify_look.h"
 
-/* Rows remembered: together at most 16 MiB. Those of the tail come last. */
+/* Remembered rows: together at most 16 MiB. Rows of the tail come last. */
 #define RUN_VERIFY_ROWS 400000
 #define RUN_VERIFY_TAIL 400000
 
@@ -52,8 +52,8 @@ void run_verify_begin(struct run *r)
 	v->begun = true;
 }
 
-/* The next run reads it again, or so it may be: which rows lie within lag, or
- * are without a mark that is not delivered, cannot be told. */
+/* The next run may read this batch again. Nobody can tell which rows lie within
+ * lag, or are without a mark that is not delivered. */
 static bool run_verify_keeps(const struct run *r, const struct batch *b)
 {
 	return b->n_tail || r->p->lag_us || r->p->lag_count ||
@@ -174,7 +174,8 @@ int run_verify_window(struct run_context *c, struct run_result *out,
 	run_pace_rest(&c->pacing);
 	v->done = !rc;
 	v->elapsed_us = clock_monotonic_us() - begun;
-	/* What was found is worse than not to have come to the end. */
+	/* A difference that was found is worse than a look that did not come to
+	 * its end. */
 	if (differences_sum(&v->found))
 		return run_verify_differs(out, err);
 	return rc ? run_verify_failed(out, rc, err) : 0;

@@ -1,16 +1,18 @@
 /*
- * `run --verify`, and `verify: window`: once a run has loaded its window, from
- * the mark before it to what it has delivered, the window is read from the
+ * `run --verify`, and `verify: window`. A run has loaded its window, from the
+ * mark before it to the last delivered row. The window is then read from the
  * source once more, and its rows are looked up at the destination by their
- * keys (of one that begins with the table, those that its sums do not clear).
- * What differs is looked at again there, and then at the source: a row that
- * changed meanwhile, or that the next run reads in any case and this one has
- * not delivered as it is now, or that is kept as a dead letter, is no
- * difference. So writers may go on. Rows that the source has no longer are
- * nobody's business here.
+ * keys. If the window begins with the table, only rows that the sums do not
+ * clear are looked up.
  *
- * Of rows that the next run reads again (the tail, those within lag, those
- * without a mark) the run remembers which it has delivered, up to a bound.
+ * A different row is looked at again there, and then at the source. It is no
+ * difference if it has changed meanwhile, or is kept as a dead letter. Nor is
+ * it one if the next run reads it in any case, and this run has not delivered
+ * its present version. So writers may go on. Rows that the source has no longer
+ * are not looked for here.
+ *
+ * The next run reads some rows again: the tail, rows within lag, rows without a
+ * mark. A run remembers which versions of them it has delivered, up to a bound.
  *
  * All of it happens under the lease of the run.
  */
@@ -21,12 +23,12 @@
 #include "core/sync/run/pipeline.h"
 #include "core/sync/verify/fingerprints.h"
 
-/* Of all tries of a run. */
+/* Shared by all tries of a run. */
 struct run_verify {
 	struct watermark from; /* where the first of them began to read */
 	bool begun;
 	struct fingerprints delivered;
-	int64_t n_tail; /* of those, rows of the tail */
+	int64_t n_tail; /* rows of the tail among them */
 	struct digest_rows slots;
 };
 

@@ -8,7 +8,7 @@
 /* Differences: with more of them there is no use in going on. */
 #define WINDOW_DIFFERENT 20000
 #define WINDOW_EXAMPLES	 10
-/* Of a page that second looks read past the mark. */
+/* The size of a page that second looks read past the mark. */
 #define WINDOW_BYTES (4 << 20)
 
 struct window_view {
@@ -58,7 +58,8 @@ static bool window_goes_on(void *ctx, const struct batch *b)
 	return !window_is_tail(w, b) || w->tail_left > 0;
 }
 
-/* Of the tail those that this run has delivered as they are now. */
+/* Rows of the tail count only if this run has delivered them as they are
+ * now. */
 static bool window_wants(void *ctx, const struct batch *b, size_t row,
 			 bool *delivered)
 {
@@ -105,7 +106,7 @@ static void window_mark_batch(struct window_view *w, const struct batch *b)
 	}
 }
 
-/* Of the source that second looks have. */
+/* Read from the source that second looks use. */
 static int window_next(struct window_view *w, struct batch *b,
 		       struct error *err)
 {
@@ -120,8 +121,8 @@ static int window_next(struct window_view *w, struct batch *b,
 	return run_pace_next(&reading, b, err);
 }
 
-/* What the next run reads that lies in the window: no further, for that may be
- * all the rest of a large table. */
+/* Excuse rows that the next run reads, as far as they lie in the window. Beyond
+ * it they may be all the rest of a large table. */
 static int window_excuse(struct driver *d, struct error *err)
 {
 	struct window_view *w = d->ctx;
@@ -190,8 +191,9 @@ static int window_open(struct window_view *w, struct error *err)
 	return rc ? rc : driver_match(&w->driver, &pass->schema, err);
 }
 
-/* Does the window begin with the table, and end where that did, so that the
- * destination has its rows and, but for what the source has lost, no others? */
+/* Does the window begin with the table, and end at its end? Then the
+ * destination has its rows and no others, except for rows that the source has
+ * lost. */
 static bool window_is_whole(const struct window_view *w)
 {
 	const struct watermark *from = &w->run->from;
@@ -206,8 +208,9 @@ static bool window_is_whole(const struct window_view *w)
 	       there->row_estimate / 2 <= w->out->rows_read;
 }
 
-/* What sums clear is not looked up. The rest is, by connections of their own:
- * those of the tally may have been interrupted in the midst of a statement. */
+/* Rows that the sums clear are not looked up. The other rows are, by
+ * connections of their own: the tally's connections may have been interrupted
+ * in the midst of a statement. */
 static int window_begin(struct window_view *w, bool *more, struct error *err)
 {
 	struct driver *d = &w->driver;

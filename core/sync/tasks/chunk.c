@@ -18,8 +18,8 @@
 #include "core/sync/run/try.h"
 #include "core/sync/tasks/chunk_verify.h"
 
-/* In pending of a chunk's mark: the rows up to it, and when the chunk was
- * queued: of one that was queued anew since, all rows are read. */
+/* Members of a chunk's pending: the rows up to its mark, and when the chunk was
+ * queued. If the chunk was queued anew since, all rows are read. */
 #define CHUNK_ROWS	"rows"
 #define CHUNK_QUEUED_AT "queued_at"
 
@@ -123,9 +123,9 @@ static int chunk_find_settled(struct run *r, struct error *err)
 	return rc;
 }
 
-/* Of a mark that is settled, every version was there before this chunk read
- * its first row: what the chunk reads is that one or a newer one, even if its
- * mark is lower. Without that certainty, the higher mark wins. */
+/* Up to a settled mark, every version was there before this chunk read its
+ * first row. So the chunk reads that version or a newer one, even if its mark
+ * is lower. Without that certainty, the higher mark wins. */
 static int chunk_trust_settled(struct run *r, struct error *err)
 {
 	struct chunk_work *w = chunk_work(r);
@@ -278,9 +278,9 @@ static int chunk_read_again(struct chunk_work *w, const struct strlist *keys,
 	return rc;
 }
 
-/* What the load is about to make last is what the source has: whoever loaded
- * another version before has loaded an older one, and whoever is about to
- * waits for the locks of this transaction. */
+/* The load is about to write the source's present version as its last step.
+ * Another writer that loaded a different version before has loaded an older
+ * one. A writer that is about to waits for the locks of this transaction. */
 static int chunk_unchanged(struct run *r, struct error *err)
 {
 	struct chunk_work *w = chunk_work(r);

@@ -1,15 +1,15 @@
 /*
- * One chunk of a backfill, under the lease of its chunk_id: the rows of its
- * range are loaded by the machinery of a run, whose checkpoint at the
- * destination is a row of _tidemark_watermark of the chunk's own; then both
- * sides are compared. The pipeline's mark is not touched, and a run of the
- * pipeline may go on beside.
+ * One chunk of a backfill, under the lease of its chunk_id. The machinery of a
+ * run loads the rows of its range. Its checkpoint at the destination is a row
+ * of _tidemark_watermark of the chunk's own. Then both sides are compared. The
+ * pipeline's mark is not touched, and a run of the pipeline may go on beside.
  *
- * No older version wins over what that run has loaded: where the row has a
- * mark, the load compares it. Where nothing in the row says which version it
- * is (xmin, sequence, rows without a mark, append), the rows of each batch are
- * read from the source once more inside the load's transaction, and must be
- * the same; else the batch is rolled back, and read again.
+ * No older version wins over the versions that this run has loaded. Where the
+ * row has a mark, the load compares it. Elsewhere nothing in the row says which
+ * version it is (xmin, sequence, rows without a mark, append). Then the rows of
+ * each batch are read from the source once more inside the load's transaction,
+ * and must be the same. If they are not, the batch is rolled back, and read
+ * again.
  */
 #ifndef TIDEMARK_CORE_SYNC_TASKS_CHUNK_H
 #define TIDEMARK_CORE_SYNC_TASKS_CHUNK_H
@@ -28,14 +28,14 @@ struct chunk_work {
 	struct task task;
 	struct chunk *chunk; /* as claimed; its end is put into it */
 	struct range range;
-	char *column; /* whose values the range is of */
+	char *column; /* the range holds values of it */
 	int64_t rows; /* loaded, earlier attempts' included */
 	bool versioned; /* the load itself lets no older version win */
 	const struct batch *loading;
-	/* Marks, as text; NULL: none. Up to the first no version of a row comes
-	 * any more; the second is what the pipeline's mark knows as delivered;
-	 * up to the third rows may be there that this chunk has loaded although
-	 * they had changed, where a load is not rolled back. */
+	/* Marks, as text; NULL: none. Up to `settled` no version of a row comes
+	 * any more. `told` is the mark that the pipeline knows as delivered. Up
+	 * to `own` there may be rows that this chunk has loaded although they
+	 * had changed, where a load is not rolled back. */
 	char *settled, *told, *own;
 	bool unsettled; /* the batch at hand has rows past `settled` */
 	/* Reads the rows of a batch again, under the load's locks. */

@@ -16,7 +16,7 @@ struct chunk_comparison {
 	struct driver driver; /* its mark is the pipeline's, from before */
 	struct pass pass;
 	bool begun, marked;
-	char *column; /* of pass.mark */
+	char *column; /* for pass.mark */
 	struct watermark none; /* a pass begins with the range */
 	int64_t rows;
 	struct differences found;

@@ -11,7 +11,7 @@
 
 struct letters_task {
 	struct task task;
-	const struct dead_letter_list *list; /* of whichever pipelines */
+	const struct dead_letter_list *list; /* letters of any pipelines */
 };
 
 void letters_task_init(struct letters_task *t,

@@ -14,11 +14,11 @@ struct removal {
 	struct run *r;
 	const struct verify_work *work;
 	struct verify_side source;
-	struct suspects keys; /* of the piece at hand */
+	struct suspects keys; /* the present piece's */
 	struct batch batch;
 };
 
-/* Which keys of the piece the source has now. */
+/* Find the keys of the piece that the source has now. */
 static int removal_ask(struct removal *m, size_t first, size_t end,
 		       struct error *err)
 {

@@ -20,10 +20,10 @@ struct repair {
 	int64_t allowed; /* rows that may go, by the first look */
 	int64_t begun_us;
 	int64_t fewest; /* differences that a whole look has found */
-	int tries; /* that may still find no fewer */
+	int tries; /* tries left that may find no fewer */
 };
 
-/* What was done stays on record, whatever the next look finds. */
+/* The repair's work stays on record, whatever the next look finds. */
 static int repair_look(struct repair *r, bool brief, struct error *err)
 {
 	const struct verify_terms terms = { .part = r->terms->part,
@@ -153,7 +153,7 @@ static int repair_trust(struct repair *r, struct error *err)
 }
 
 /* A source that is empty, or lost many rows, is more often a mistake than a
- * wish; so it is when it has lost them since the last look. */
+ * wish. The same holds if it has lost them since the last look. */
 static int repair_guard(struct repair *r, struct error *err)
 {
 	struct verify_result *out = r->out;
@@ -269,7 +269,7 @@ static int repair_check(const struct repair *r, struct error *err)
 	return rc;
 }
 
-/* What the first look has found to be done, unless the answer is no. */
+/* Do the work that the first look has found, unless the answer is no. */
 static int repair_found(struct repair *r, struct error *err)
 {
 	const struct repair_terms *terms = r->terms;

@@ -1,8 +1,8 @@
 /*
- * `verify` that mends what it finds: one look, the work it found done by a run
- * of the pipeline under its lease and fence, and another look, until nothing
- * of it is left. Missing and different keys are read from the source again and
- * replace what is stored; keys that the source has no longer are removed.
+ * `verify` that mends the differences it finds. A run of the pipeline does the
+ * work under its lease and fence, between one look and another, until nothing
+ * is left. Missing and different keys are read from the source again and
+ * replace the stored rows. Keys that the source has no longer are removed.
  */
 #ifndef TIDEMARK_CORE_SYNC_TASKS_REPAIR_H
 #define TIDEMARK_CORE_SYNC_TASKS_REPAIR_H
@@ -29,11 +29,11 @@ struct repair_terms {
 	void *ctx;
 };
 
-/* `out` says what the last look has found, and what was done before it; to be
- * released in any case. 0: both sides are equal; DIFFERENT: not all of it was
- * to be mended, or could be; DATA: there were more to be removed than are
- * allowed, and nothing is done; CONFIG: rows were to be removed, and another
- * pipeline loads the table, too; any other code of a look or a run. */
+/* `out` has the findings of the last look and the work done before it; release
+ * it in any case. 0: both sides are equal. DIFFERENT: some differences were not
+ * to be mended, or could not be. DATA: more rows were to be removed than are
+ * allowed, and nothing is done. CONFIG: rows were to be removed, and another
+ * pipeline loads the table, too. Any other code comes from a look or a run. */
 int repair_pipeline(const struct pipeline_settings *p,
 		    const struct repair_terms *terms, struct verify_result *out,
 		    struct error *err);

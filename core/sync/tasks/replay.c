@@ -189,7 +189,7 @@ static int replay_held(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
-/* Of the batches of the first attempt that loaded any. */
+/* Take the sizes of the batches of the first attempt that loaded any. */
 static void replay_sizes(struct run *r)
 {
 	const struct batch_list *list = &replay_of(r->task)->batches;
