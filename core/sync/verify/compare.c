@@ -184,8 +184,9 @@ void compare_release(struct compare *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* µs of what is an instant, or stands for one; false on any other text, and on
- * a day that µs do not reach, which only its text tells from others. */
+/* The µs of a value that is an instant, or stands for one. False on any
+ * other text, and on a day that µs do not reach: only its text tells such
+ * days apart. */
 static bool compare_instant(const struct vector *v, size_t row, int64_t *us)
 {
 	struct strbuf text = STRBUF_INIT;
@@ -234,7 +235,7 @@ static void compare_put_text(struct strbuf *sb, const struct vector *v,
 	sb->data[n] = '\0';
 }
 
-/* Of a column that has not the same class at both sides. */
+/* Put the value of a column whose class differs between the sides. */
 static void compare_put(const struct compare_column *column,
 			const struct vector *v, size_t i,
 			struct digest_rows *slots)

@@ -1,9 +1,9 @@
 /*
- * Which column of the source is compared with which of the destination, and in
- * what form, so that equal content gives equal bytes whatever the two engines
- * call its type: numbers by their digits (true is 1), instants in µs of UTC,
- * JSON with sorted keys, CHAR without its padding, a type that the destination
- * holds as text by its text.
+ * The pairs of columns that are compared, and the form in which they are. Equal
+ * content gives equal bytes, whatever the two engines call its type. Numbers
+ * are compared by their digits (true is 1), instants in µs of UTC, JSON with
+ * sorted keys, CHAR without its padding. A type that the destination holds as
+ * text is compared by its text.
  *
  * It knows nothing of connections.
  */
@@ -15,7 +15,7 @@
 enum compare_side { COMPARE_SOURCE, COMPARE_DESTINATION, COMPARE_SIDES };
 
 enum compare_form {
-	COMPARE_SAME, /* of one class: as digest_rows.h has it */
+	COMPARE_SAME, /* same class: as digest_rows.h has it */
 	COMPARE_TEXT, /* as value_print() writes it */
 	COMPARE_PADDED, /* the same without spaces at the end */
 	COMPARE_NUMBER,
@@ -49,8 +49,8 @@ struct compare_hash {
 	uint64_t low, high;
 };
 
-/* Of the key, and of all columns, of these rows of a batch of that side;
- * `slots` is the caller's, to be used again for the next. */
+/* Hash the key, and all columns, of these rows of a batch of that side. `slots`
+ * is the caller's, to be used again for the next rows. */
 void compare_rows(const struct compare *c, enum compare_side side,
 		  const struct batch *b, const size_t *rows, size_t n,
 		  struct digest_rows *slots, struct compare_hash *keys,

@@ -96,8 +96,8 @@ static int driver_ask(struct driver *d, enum compare_side side,
 				     err);
 }
 
-/* Of those that changed while they were looked at, both sides are looked at as
- * they are now. */
+/* For keys that changed during the look, both sides are asked for their present
+ * rows. */
 static int driver_ask_changed(struct driver *d, struct error *err)
 {
 	bool changed = false;
@@ -140,8 +140,8 @@ static int driver_ask_again(struct driver *d, struct error *err)
 	return 0;
 }
 
-/* Where the rows of the source were counted anew, one that changes while it is
- * asked where it lies may have been past the mark and gone, or lie past it by
+/* Where the rows of the source were counted anew, a row may change while its
+ * place is asked. It may have been past the mark and gone, or lie past it by
  * now. */
 static int driver_excuse(struct driver *d, struct error *err)
 {

@@ -1,10 +1,10 @@
 /*
  * The straight line of every comparison of a table with its source:
  *
- *   1. the caller finds keys that seem to differ (suspects), a part at a time;
- *   2. both sides are asked for them again, the destination first;
- *   3. those that may differ are excused: dead letters, rows past the mark;
- *   4. the others are counted, and the first of them are shown.
+ * 1. The caller finds keys that seem to differ (suspects), a part at a time.
+ * 2. Both sides are asked for them again, the destination first.
+ * 3. Some of them are excused: dead letters, rows past the mark.
+ * 4. The others are counted, and the first of them are shown.
  *
  * It goes on until the caller has no more. A row that changes meanwhile is no
  * difference by that alone, so writers may go on. Nothing is written anywhere.
@@ -20,7 +20,7 @@
 
 struct driver;
 
-/* What makes one comparison differ from another. No function is NULL. */
+/* The differences between comparisons. No function is NULL. */
 struct driver_terms {
 	/* Find the suspects of the next part. `*more`: there may be others
 	 * behind them. */
@@ -35,7 +35,7 @@ struct driver_terms {
 	struct store *letters; /* its dead letters are excused; NULL: none is */
 	size_t examples; /* the most that are shown */
 	bool values; /* with the rows of both sides */
-	bool extra_only; /* of no other kind */
+	bool extra_only; /* show no other kind */
 };
 
 struct driver {
@@ -50,7 +50,7 @@ struct driver {
 	const struct verify_part *part; /* summed up alone; NULL: all is */
 	struct tally tally; /* since driver_tally_begin() */
 	bool tallied;
-	struct suspects suspects; /* of the part at hand */
+	struct suspects suspects; /* the present part's */
 	struct digest recounted[COMPARE_SIDES]; /* all rows of suspects */
 	/* The caller's; added to. */
 	struct differences *found;

@@ -18,11 +18,11 @@ struct verify_examples {
 	struct suspects *suspects; /* are put into another order */
 	size_t most; /* at most VERIFY_EXAMPLES */
 	bool values; /* with the rows */
-	bool extra_only; /* of no other kind */
+	bool extra_only; /* show no other kind */
 };
 
 /* Append {"key", "kind"}, with values also "source" and "destination" (a row or
- * null), until `out` has the most. Those past the mark are none. */
+ * null), until `out` has the most. Rows past the mark are no examples. */
 int verify_examples_add(const struct verify_examples *x, json_t *out,
 			struct error *err);
 

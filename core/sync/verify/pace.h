@@ -1,10 +1,10 @@
 /*
  * A `verify` reads the source as gently as a run does: by the pipeline's pace,
- * and by what `tidemark pace` has set. One for all tries of one pipeline. What
- * holds it goes into the progress.
+ * and by the settings of `tidemark pace`. There is one for all tries of one
+ * pipeline. Its hold goes into the progress.
  *
- * A whole table is read by one statement, which stays open while it is waited:
- * only its rows are taken more slowly, or not at all.
+ * One statement reads a whole table, and stays open while the pace waits. Only
+ * its rows are taken more slowly, or not at all.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PACE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PACE_H
@@ -16,7 +16,7 @@ struct verify_pace {
 	struct run_result held; /* nothing but what holds it */
 	struct run_pace pacing;
 	struct verify_progress *progress;
-	/* Whom the progress is told. */
+	/* The receiver of the progress. */
 	void (*tell)(const struct verify_progress *so_far, void *ctx);
 	void *ctx;
 };

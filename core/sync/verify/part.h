@@ -1,7 +1,8 @@
 /*
- * The part of a pipeline's rows that a quick `verify` looks at: those whose
- * mark is a value or later, and a share of the keys, chosen by their hashes: at
- * either side the same ones, whatever the engines' order is.
+ * The part of a pipeline's rows that a quick `verify` looks at. It has the rows
+ * whose mark is a value or later, or a share of the keys. The hashes of the
+ * keys choose the share, so both sides choose the same keys, whatever the
+ * engines' order is.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PART_H
 #define TIDEMARK_CORE_SYNC_VERIFY_PART_H

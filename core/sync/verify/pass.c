@@ -239,7 +239,7 @@ int pass_tally(struct pass *x, struct driver *d, struct error *err)
 	if (!rc)
 		rc = pass_tally_both(x, d, err);
 	reader_stop(&x->reader);
-	/* Those of other buckets are found one by one. */
+	/* Rows of other buckets are found one by one. */
 	*x->rows = (int64_t)tally_equal_rows(&d->tally);
 	return rc;
 }

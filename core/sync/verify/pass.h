@@ -1,6 +1,6 @@
 /*
  * One pass over rows of the source, in pages and by a connection of its own,
- * beside the destination: each page is looked up there by its keys; or all of
+ * beside the destination. Each page is looked up there by its keys. Or all of
  * the destination is read at the same time, and both are summed up.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_PASS_H
@@ -10,8 +10,8 @@
 #include "core/sync/verify/driver.h"
 
 struct pass {
-	/* Which rows: the caller describes them and sets the bounds of `scan`
-	 * once the source is open. */
+	/* The choice of rows: the caller describes them, and sets the bounds of
+	 * `scan` once the source is open. */
 	struct source_spec spec;
 	struct watermark_spec mark;
 	struct schema schema;
@@ -25,7 +25,7 @@ struct pass {
 	bool (*goes_on)(void *ctx, const struct batch *b);
 	void *ctx;
 	bool repeats; /* a row may come by again: the last one counts */
-	int64_t *rows; /* of the source, that were compared; added to */
+	int64_t *rows; /* the source's compared rows; added to */
 	struct digest there; /* the rows that were looked up */
 	struct connector *connector;
 	struct stopper stopper;
@@ -42,9 +42,8 @@ int pass_begin(struct pass *x, struct driver *d, struct error *err);
 /* Find suspects of `d` in the next pages, until there are many. */
 int pass_suspect(struct pass *x, struct driver *d, bool *more,
 		 struct error *err);
-/* Begin, and read all rows and all of the destination into the tally of `d`,
- * which then keeps rows of equal buckets from being looked up. `*rows` are
- * those. */
+/* Begin, and read all rows and all of the destination into the tally of `d`.
+ * Rows of equal buckets then need no look-up; `*rows` is their number. */
 int pass_tally(struct pass *x, struct driver *d, struct error *err);
 
 #endif

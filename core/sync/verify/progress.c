@@ -26,7 +26,7 @@ void verify_progress_add(struct verify_progress *p, enum compare_side side,
 	verify_progress_tick(p);
 }
 
-/* What was expected is an estimate: with more than that nothing is known. */
+/* The expected count is an estimate: beyond it nothing is known. */
 double verify_progress_share(const struct verify_progress *p)
 {
 	double least = 1;

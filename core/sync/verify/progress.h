@@ -12,7 +12,7 @@
 
 struct verify_progress {
 	const struct pipeline_settings *pipeline;
-	const char *pass; /* what it does, static */
+	const char *pass; /* its work, static */
 	int64_t rows[COMPARE_SIDES]; /* brought in this pass */
 	int64_t expected[COMPARE_SIDES]; /* by its end, about; -1: not known */
 	const json_t *paused; /* as of struct run_result, or NULL */
@@ -27,7 +27,8 @@ void verify_progress_begin(struct verify_progress *p, const char *pass);
 /* `p` may be NULL, as in all below. */
 void verify_progress_add(struct verify_progress *p, enum compare_side side,
 			 size_t rows);
-/* Of the pass at hand: 0..1, of the side that is behind; -1: not known. */
+/* The share of the present pass, 0..1, at the side that is behind; -1: not
+ * known. */
 double verify_progress_share(const struct verify_progress *p);
 /* As a reader's tick. */
 void verify_progress_tick(void *progress);

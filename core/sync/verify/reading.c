@@ -64,7 +64,7 @@ struct verify_reading {
 	struct reader reader;
 	struct verify_look look;
 	struct verify_side *side;
-	struct scan scan; /* of verify_reading_start() */
+	struct scan scan; /* verify_reading_start()'s */
 	bool open;
 };
 
@@ -252,7 +252,7 @@ int verify_read_past(struct verify_side *s, const struct watermark *from,
 	int rc;
 
 	settings_watermark_spec(s->p, &mark);
-	/* What a look back would bring again has been delivered. */
+	/* Rows that a look back would bring again have been delivered. */
 	mark.lag_us = mark.lag_count = 0;
 	mark.tail = TAIL_DELIVER;
 	mark.nulls = NULLS_INCLUDE;

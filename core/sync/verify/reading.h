@@ -6,7 +6,7 @@
 
 #include "core/sync/verify/side.h"
 
-/* What is done with each row; in a thread of the side's own. */
+/* The work on each row, in a thread of the side's own. */
 struct verify_look {
 	const struct compare *compare;
 	enum compare_side which;
@@ -36,7 +36,7 @@ void verify_reading_end(struct verify_reading *r); /* NULL is fine */
 /* Read the rows that have these keys now. */
 int verify_read_keys(struct verify_side *s, const struct strlist *keys,
 		     const struct verify_look *look, struct error *err);
-/* Of the source: read the rows past the mark `from`, wherever they end. SCHEMA
+/* At the source: read the rows past the mark `from`, wherever they end. SCHEMA
  * if it is the mark of another table. */
 int verify_read_past(struct verify_side *s, const struct watermark *from,
 		     const struct verify_look *look, struct error *err);

@@ -36,7 +36,7 @@ int verify_result_stopped(const struct verify_result *r, struct error *err)
 			 r->rows[COMPARE_DESTINATION].rows);
 }
 
-/* Of the keys of both sides, those that are not past the mark. The two were not
+/* Count the keys of both sides that are not past the mark. The two were not
  * read at one instant: the side that shows more of them counts. */
 void verify_result_count(struct verify_result *r)
 {

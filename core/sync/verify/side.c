@@ -160,7 +160,7 @@ int verify_side_open_destination(struct verify_side *s,
 	return rc;
 }
 
-/* Of the expressions only those that make up the key. */
+/* Keep only the expressions that make up the key. */
 static void verify_keep_expressions(struct verify_side *s)
 {
 	struct source_expression *kept =

@@ -15,12 +15,12 @@ struct verify_side {
 	enum compare_side which;
 	const struct pipeline_settings *p;
 	struct connector *connector;
-	struct stopper stopper; /* of whatever it is asked */
+	struct stopper stopper; /* for any question to the side */
 	struct verify_progress *progress; /* told of its rows, or NULL */
 	struct pace *pace; /* asked before each batch; NULL: at once */
 	struct source_spec spec;
-	struct strlist columns, key; /* of the destination: chosen by us */
-	struct strlist all; /* of the destination: the columns that it has */
+	struct strlist columns, key; /* the destination's: chosen by us */
+	struct strlist all; /* the destination's: the columns that it has */
 	struct schema schema;
 	/* The same rows, of which only the key is read: after
 	 * verify_side_describe_keys(). */

@@ -1,7 +1,7 @@
 /*
  * A side of a comparison that reads only the rows whose mark is a value or
- * later: at the source by the pipeline's mark column, at the destination by
- * its column of that name.
+ * later. The source goes by the pipeline's mark column, the destination by its
+ * column of that name.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SINCE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SINCE_H
@@ -11,8 +11,8 @@
 /* CONFIG if the rows of this pipeline do not say since when they are as they
  * are (xmin). */
 int verify_since_check(const struct pipeline_settings *p, struct error *err);
-/* Of an open side: verify_read_both() reads from `since` on. CONFIG: that is
- * no value of the column, or there is no such column. */
+/* For an open side: verify_read_both() reads from `since` on. CONFIG: `since`
+ * is no value of the column, or there is no such column. */
 int verify_since_begin(struct verify_side *s, const char *since,
 		       struct error *err);
 

@@ -58,7 +58,8 @@ int verify_count_suspects(struct verify_side *s, const struct compare *compare,
 	return verify_read_suspects(s, suspects, 0, suspects->n, &look, err);
 }
 
-/* What the suspects have now, and whose marks lie past the one in `from`. */
+/* The suspects' present rows, and whether their marks lie past the one in
+ * `from`. */
 struct verify_recount {
 	struct suspects *suspects;
 	struct digest *now; /* one of each */

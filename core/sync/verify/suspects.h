@@ -1,6 +1,6 @@
 /*
- * What the sides of a comparison have for keys that are suspects by now: their
- * rows looked up, counted, and looked for past the mark.
+ * Answers of the sides of a comparison about keys that are suspects by now.
+ * Their rows are looked up, counted, and looked for past the mark.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SUSPECTS_H
@@ -22,11 +22,11 @@ struct verify_look verify_counting(const struct compare *compare,
 /* Count at that side what all of these suspects have there now. */
 int verify_count_suspects(struct verify_side *s, const struct compare *compare,
 			  struct suspects *suspects, struct error *err);
-/* The same once more, of the source. Of those that have changed since they were
- * counted, a row that is gone or whose mark lies past `from` is `past`. Any
- * other is `changed` and counts as it is now, since a change alone is no
- * excuse: a view may show other values at each look. `*changed`: there are
- * some, so that the destination is to be counted again. */
+/* The same once more, for the source. Keys may have changed since they were
+ * counted. If the row is gone, or its mark lies past `from`, the key is `past`.
+ * Any other changed key is `changed` and counts as it is now. A change alone is
+ * no excuse, since a view may show other values at each look. `*changed`: there
+ * are some, so that the destination is to be counted again. */
 int verify_mark_changed(struct verify_side *s, const struct watermark *from,
 			const struct compare *compare,
 			struct suspects *suspects, bool *changed,
@@ -36,8 +36,8 @@ int verify_mark_changed(struct verify_side *s, const struct watermark *from,
 int verify_mark_past(struct verify_side *s, const struct watermark *from,
 		     const struct compare *compare, struct suspects *suspects,
 		     struct error *err);
-/* Those that wait as dead letters are `past`, too: they are not at the
- * destination, and someone knows. `s`: the source. */
+/* Keys that wait as dead letters are `past`, too: they are not at the
+ * destination, and somebody knows. `s`: the source. */
 int verify_excuse_letters(const struct verify_side *s, struct store *store,
 			  struct suspects *suspects, struct error *err);
 

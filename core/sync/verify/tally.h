@@ -1,11 +1,11 @@
 /*
  * Two multisets of rows compared in flat memory. First each side's rows are
- * counted and summed up by the hash of their key, in TALLY_BUCKETS parts; then
- * the rows of parts that are unequal are collected, so many at a time, and keys
- * whose rows are equal after all drop out. What is left are suspects.
+ * counted and summed up by the hash of their key, in TALLY_BUCKETS parts. Then
+ * the rows of unequal parts are collected, so many at a time. Keys whose rows
+ * are equal after all drop out. The rest are suspects.
  *
- * The two sides are added by a thread each. Sums, not XOR: a row that is there
- * twice at one side must not vanish.
+ * A thread for each side adds its rows. Rows are summed, and not combined by
+ * XOR: a row that is there twice at one side must not vanish.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_TALLY_H
 #define TIDEMARK_CORE_SYNC_VERIFY_TALLY_H
@@ -86,9 +86,9 @@ int suspects_refuse_cut(const struct suspects *s, struct error *err);
 void suspect_count(struct suspect *x, enum compare_side side,
 		   const struct compare_hash *all);
 bool suspect_is_equal(const struct suspect *x);
-/* Of one that is not. */
+/* The kind of a suspect that is not equal. */
 enum difference suspect_kind(const struct suspect *x);
-/* Those that are equal drop out. */
+/* Drop suspects that are equal. */
 void suspects_sieve(struct suspects *s);
 /* Forget what was counted at this side. */
 void suspects_uncount(struct suspects *s, enum compare_side side);

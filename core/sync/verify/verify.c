@@ -19,7 +19,7 @@ struct verify {
 	const struct pipeline_settings *p;
 	const struct verify_terms *terms;
 	struct verify_result *out;
-	struct verify_pace *pace; /* of the source */
+	struct verify_pace *pace; /* the source's */
 	struct driver_terms driver_terms;
 	struct driver driver; /* its mark is the one when it all began */
 	struct whole whole;

@@ -1,14 +1,14 @@
 /*
- * `verify`: is the destination's table what the source's is, as far as the
- * mark has come? Both are read whole by their engines' connectors (whole.h),
- * and keys that seem to differ are looked up again (driver.h): a row at or
- * below the mark that was stored when all this began must be at the destination
- * by then, so what still differs is a difference, whatever was written
- * meanwhile; a row past the mark is unsettled. Nothing is written anywhere.
+ * `verify`: does the destination's table equal the source's, as far as the mark
+ * has come? Both are read whole by their engines' connectors (whole.h), and
+ * keys that seem to differ are looked up again (driver.h). A row at or below
+ * the mark that was stored when all this began must be at the destination by
+ * then. If it still differs, this is a difference, whatever was written
+ * meanwhile. A row past the mark is unsettled. Nothing is written anywhere.
  *
- * Of a part (part.h) less is read: since a mark, the rows that either
- * side has from there on; of a share of the keys, if it is small, both sides'
- * keys alone, and then the rows of those that are in it.
+ * For a part (part.h) less is read. Since a mark: the rows that either side has
+ * from there on. A small share of the keys: both sides' keys alone, and then
+ * the rows of the share.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_VERIFY_H
 #define TIDEMARK_CORE_SYNC_VERIFY_VERIFY_H
@@ -44,7 +44,7 @@ struct verify_result {
 };
 
 struct verify_terms {
-	struct verify_part part; /* what is looked at */
+	struct verify_part part; /* the part to look at */
 	bool values; /* examples with the rows of both sides */
 	bool extra_only; /* examples of no other kind */
 	struct verify_work *work; /* to be filled; may be NULL */

@@ -116,8 +116,8 @@ static int whole_collect(struct whole *w, struct error *err)
 	return 0;
 }
 
-/* A small share of the keys: only those are read of the whole, and then the
- * rows of the share, unless there are too many to have them at once. */
+/* For a small share of the keys, only keys are read of the whole. The rows of
+ * the share follow, unless there are too many to have them at once. */
 static int whole_sample(struct whole *w, struct error *err)
 {
 	struct driver *d = w->d;

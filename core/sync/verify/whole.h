@@ -1,8 +1,8 @@
 /*
  * The suspects of two whole tables, or of a part of them. Both are read at the
- * same time, counted and summed up in buckets (tally.h); the rows of unequal
- * buckets are read once more to find the keys. Of a small share of the keys
- * both sides' keys alone are read, and then the rows of those that are in it.
+ * same time, counted and summed up in buckets (tally.h). The rows of unequal
+ * buckets are read once more to find the keys. For a small share of the keys
+ * both sides' keys alone are read, and then the rows of the share.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_WHOLE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_WHOLE_H
@@ -13,7 +13,7 @@ struct whole {
 	struct driver *d; /* its sides are open, it has a part, and recounts */
 	const struct verify_work *work; /* NULL: none is to be filled */
 	bool brief; /* stop once the work is full */
-	struct digest *rows; /* of each side, to be set */
+	struct digest *rows; /* for each side, to be set */
 	struct compare keys_compare; /* the same key without other columns */
 	bool begun;
 	bool sampling; /* the suspects are all keys of the part */

@@ -1,7 +1,7 @@
 /*
- * What a look of `verify` has found to be done: keys whose rows are to be
- * loaded once more, and keys that the source has no longer; so many of them at
- * a time that memory stays flat.
+ * The work that a look of `verify` has found: keys of rows to load once more,
+ * and keys that the source has no longer. It takes so many of them at a time
+ * that memory stays flat.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_WORK_H
 #define TIDEMARK_CORE_SYNC_VERIFY_WORK_H
@@ -13,11 +13,11 @@
 
 /* Keys are n_key texts each, as scan.keys of the source takes them. */
 struct verify_work {
-	bool wants_load, wants_extra; /* which of the lists are to be filled */
+	bool wants_load, wants_extra; /* the lists to be filled */
 	struct compare compare; /* how the hashes are made */
 	struct strlist load; /* missing or different: the source's texts */
 	struct strlist extra; /* the source's texts, too */
-	struct compare_hash *hashes; /* of the extra keys */
+	struct compare_hash *hashes; /* the extra keys' */
 	size_t n_extra, capacity;
 	bool more; /* there were more: do these, and look again */
 };
