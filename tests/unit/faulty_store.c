@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/base/strbuf.h"
 #include "core/store/schema.h"
 #include "core/store/session.h"
 #include "tests/unit/fake_engines.h"
@@ -31,7 +30,11 @@ static struct {
 	char *piece;
 	enum error_code code;
 	int times;
-	struct strbuf said; /* all statements */
+	struct said {
+		char *sql;
+		int times;
+	} * said; /* each statement once */
+	size_t n_said, room;
 	int handles;
 } faulty;
 static pthread_mutex_t faulty_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,14 +107,33 @@ static int faulty_script(struct store *s, const char *sql, struct error *err)
 	return sqlite_store.script(faulty_inner(s), sql, err);
 }
 
+static void faulty_note_said(const char *sql)
+{
+	for (size_t i = 0; i < faulty.n_said; i++) {
+		if (!strcmp(faulty.said[i].sql, sql)) {
+			faulty.said[i].times++;
+			return;
+		}
+	}
+	faulty.said = xgrow(faulty.said, &faulty.room, faulty.n_said + 1,
+			    sizeof(*faulty.said));
+	faulty.said[faulty.n_said++] = (struct said){ xstrdup(sql), 1 };
+}
+
+static void faulty_forget_said(void)
+{
+	for (size_t i = 0; i < faulty.n_said; i++)
+		free(faulty.said[i].sql);
+	faulty.n_said = 0;
+}
+
 /* The code it fails with, or 0. */
 static enum error_code faulty_judge(const char *sql)
 {
 	enum error_code code = ERROR_NONE;
 
 	pthread_mutex_lock(&faulty_lock);
-	strbuf_addstr(&faulty.said, sql);
-	strbuf_addch(&faulty.said, ';');
+	faulty_note_said(sql);
 	if (faulty.times && strstr(sql, faulty.piece)) {
 		code = faulty.code;
 		if (faulty.times > 0)
@@ -162,7 +184,8 @@ static void faulty_remove(void)
 	store_close(faulty.aside);
 	nftw(faulty.directory, faulty_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	url_release(&faulty.place.url);
-	strbuf_release(&faulty.said);
+	faulty_forget_said();
+	free(faulty.said);
 	free(faulty.answer);
 	free(faulty.piece);
 	free((char *)faulty_dialect.now_sql);
@@ -227,7 +250,7 @@ void faulty_store_reset(void)
 	faulty_store_clock(0);
 	faulty_store_fail("", ERROR_NONE, 0);
 	pthread_mutex_lock(&faulty_lock);
-	strbuf_reset(&faulty.said);
+	faulty_forget_said();
 	pthread_mutex_unlock(&faulty_lock);
 }
 
@@ -246,9 +269,9 @@ int faulty_store_count(const char *piece)
 	int n = 0;
 
 	pthread_mutex_lock(&faulty_lock);
-	for (const char *at = faulty.said.len ? faulty.said.data : "";
-	     (at = strstr(at, piece)); at++)
-		n++;
+	for (size_t i = 0; i < faulty.n_said; i++)
+		if (strstr(faulty.said[i].sql, piece))
+			n += faulty.said[i].times;
 	pthread_mutex_unlock(&faulty_lock);
 	return n;
 }
