@@ -200,7 +200,5 @@ int sql_load_swap(struct sql_mark *m, const struct checkpoint *next,
 		sql_mark_advance(m, next, m->refreshed);
 	else
 		rc = load_end(m, next, m->refreshed, rc, err);
-	if (rc >= 0)
-		m->refreshed = m->built = 0;
 	return rc < 0 ? rc : 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "destinations/common/names.h"
 
 #define ORDERS "id:int64! name:text"
 #define ALL    "SELECT id, name FROM orders ORDER BY id;"
@@ -61,6 +62,30 @@ static void test_replace_repeats(void **state)
 
 	refresh_once(w, "1|a\n2|b", "2|B\n3|c", "{}");
 	assert_string_equal(world_query(w, ALL), "1|a\n2|B\n3|c");
+}
+
+/* Somebody takes a row out of the table that is to replace the other. */
+static void test_replace_robbed(void **state)
+{
+	struct world *w = refresh_world(state, LOAD_REPLACE);
+	char *stage, *sql;
+
+	/* Elsewhere it has another name, or nobody else can write. */
+	if (!w->quirks->key_index)
+		skip();
+	refresh_once(w, "1|a", "2|b", "{\"value\":\"1\"}");
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(world_load(w, "1|A\n2|B", "{}"), 0);
+	stage = name_stage(w->target.pipeline);
+	sql = xstrfmt("DELETE FROM %s WHERE id = 1;", stage);
+	world_exec(w, sql);
+	free(sql);
+	free(stage);
+	assert_int_not_equal(world_finish(w, "{\"value\":\"2\"}"), 0);
+	assert_non_null(strstr(w->err.message, "were put into it"));
+	world_close(w);
+	assert_string_equal(world_query(w, ALL), "1|a\n2|b");
+	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");
 }
 
 /* Until finish, readers see the old table and the old mark. */
@@ -146,12 +171,9 @@ static void test_refresh_changes_types(void **state)
 }
 
 const struct CMUnitTest suite_refresh[] = {
-	SUITE_TEST(test_replace),
-	SUITE_TEST(test_replace_repeats),
-	SUITE_TEST(test_unfinished),
-	SUITE_TEST(test_full_refresh),
-	SUITE_TEST(test_full_refresh_append),
-	SUITE_TEST(test_not_ours),
-	SUITE_TEST(test_refresh_changes_types),
+	SUITE_TEST(test_replace),	 SUITE_TEST(test_replace_repeats),
+	SUITE_TEST(test_replace_robbed), SUITE_TEST(test_unfinished),
+	SUITE_TEST(test_full_refresh),	 SUITE_TEST(test_full_refresh_append),
+	SUITE_TEST(test_not_ours),	 SUITE_TEST(test_refresh_changes_types),
 };
 const size_t suite_refresh_n = ARRAY_SIZE(suite_refresh);

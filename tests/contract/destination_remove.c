@@ -57,6 +57,20 @@ static void test_remove_append(void **state)
 	assert_string_equal(world_query(w, ALL), "1|a\n2|back\n3|C\n4|d");
 }
 
+/* A target without rows is not refused as one that somebody has emptied. */
+static void test_remove_all(void **state)
+{
+	struct world *w = remove_world(state, LOAD_UPSERT);
+
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(
+		world_remove(w, "1|a\n2|b\n3|c\n4|d", "{\"value\":\"1\"}"), 4);
+	world_close(w);
+	assert_string_equal(world_query(w, ALL), "");
+	world_sync(w, "5|e", "{\"value\":\"2\"}");
+	assert_string_equal(world_query(w, ALL), "5|e");
+}
+
 /* Keys of several columns and types, as they were loaded. */
 static void test_remove_types(void **state)
 {
@@ -130,6 +144,7 @@ static void test_remove_softly_delete_insert(void **state)
 const struct CMUnitTest suite_remove[] = {
 	SUITE_TEST(test_remove_upsert),
 	SUITE_TEST(test_remove_delete_insert),
+	SUITE_TEST(test_remove_all),
 	SUITE_TEST(test_remove_append),
 	SUITE_TEST(test_remove_types),
 	SUITE_TEST(test_remove_is_fenced),

@@ -134,11 +134,12 @@ static void test_unique_values_exchanged(void **state)
 			    "1|b|5\n2|a|6\n3|c|7\n4|d|8");
 	/* Two rows that are to have one name are refused all the same. */
 	assert_int_equal(world_begin(w), 0);
-	assert_int_equal(world_load(w, "1|a|5", "{}"), ERROR_DATA);
+	assert_int_equal(world_load(w, "1|a|5\n3|x|7", "{}"), ERROR_DATA);
+	/* Nothing of them is left for the next batch to commit. */
+	assert_int_equal(world_load(w, "4|D|8", "{}"), 0);
 	world_close(w);
-	assert_string_equal(world_query(w, "SELECT name FROM orders "
-					   "WHERE id < 3 ORDER BY id;"),
-			    "b\na");
+	assert_string_equal(world_query(w, "SELECT * FROM orders ORDER BY id;"),
+			    "1|b|5\n2|a|6\n3|c|7\n4|D|8");
 }
 
 static void test_extra_without_default(void **state)
