@@ -62,7 +62,7 @@ struct plan_engine {
 	int (*ddl)(struct plan *plan, struct error *err);
 	/* Has the table with the rows any? */
 	int (*has_rows)(const struct plan *plan, bool *out, struct error *err);
-	/* What only inspect tells beside. */
+	/* Add the warnings that inspect alone gives. */
 	int (*warn)(struct plan *plan, struct error *err);
 	/* Free what it has beside struct plan. */
 	void (*release)(struct plan *plan);
