@@ -4,7 +4,7 @@
 #include "core/base/alloc.h"
 #include "destinations/bigquery/internal.h"
 
-/* Of the pipeline's row: how many there are with `more`. */
+/* Count the pipeline's rows that meet `more`. */
 int bigquery_bare_marks(struct bigquery_destination *d,
 			const struct bigquery_place *p, const char *more,
 			const struct bigquery_values *v, int64_t *out,

@@ -55,7 +55,7 @@ void bigquery_sql_key_join(struct strbuf *sql, const struct schema *s)
 	}
 }
 
-/* Of the stage, by the same. */
+/* The stage's key, by the same columns. */
 static void sql_stage_key(struct strbuf *sql,
 			  const struct bigquery_destination *d)
 {

@@ -8,7 +8,7 @@
 
 #define DDL_CLUSTER_MOST 4
 
-/* What inspect works on. */
+/* The state of inspect's work. */
 struct ddl {
 	struct bigquery_destination *d;
 	const struct target *target;

@@ -56,7 +56,7 @@ void bigquery_encode_text(struct strbuf *out, const uint8_t *text, size_t n)
 	strbuf_addch(out, '"');
 }
 
-/* What the type cannot hold; NULL: it can. */
+/* The reason why the type cannot hold the value; NULL: it can. */
 static const char *encode_refused(const struct vector *v, size_t row,
 				  const struct bigquery_type *type)
 {

@@ -5,7 +5,8 @@
 #include "core/base/alloc.h"
 #include "destinations/bigquery/internal.h"
 
-/* Of a STRUCT with its members, which the service nests 15 deep at most. */
+/* The text of a type; a STRUCT has its members, which the service nests 15 deep
+ * at most. */
 static char *existing_type_of(const json_t *field)
 {
 	const char *precision = bigquery_reply_text(field, "precision");

@@ -1,13 +1,13 @@
 /*
- * What the files of the BigQuery destination share: the open destination, the
- * names of what it writes, and the steps of inspect, prepare and load. Nobody
- * else includes this.
+ * Shared by the files of the BigQuery destination: the open destination, the
+ * names of its objects, and the steps of inspect, prepare and load. Nobody else
+ * includes this.
  *
- * A batch goes by a load job into a stage table of this handle's own; then one
- * script, a multi-statement transaction, moves the mark, looks at the stage
- * and merges it: all or nothing, under a job id made from the batch's
- * identity. The stage has columns c0, c1, ... and r, the row's number: names
- * of the source's columns stand in the script alone.
+ * A batch goes by a load job into a stage table of this handle's own. Then one
+ * script, a multi-statement transaction, moves the mark, looks at the stage and
+ * merges it. It is all or nothing, under a job id made from the batch's
+ * identity. The stage has columns c0, c1, ... and r, the row's number: names of
+ * the source's columns stand in the script alone.
  */
 #ifndef TIDEMARK_DESTINATIONS_BIGQUERY_INTERNAL_H
 #define TIDEMARK_DESTINATIONS_BIGQUERY_INTERNAL_H
@@ -26,7 +26,7 @@
 /* The names for one target. Quoted ones are `project`.`dataset`.`name`. */
 struct bigquery_place {
 	char *dataset;
-	char *name; /* what people read */
+	char *name; /* the name that people read */
 	char *data; /* the table with the rows: `name`, or `name`_raw */
 	char *anew; /* the table that a refresh fills */
 	char *quoted_name, *quoted_data, *quoted_anew, *quoted_mark;
@@ -46,11 +46,11 @@ struct bigquery_destination {
 	/* From prepare on. */
 	const struct target *target;
 	struct bigquery_place place;
-	struct bigquery_type *types; /* of target->schema's columns */
-	bool *not_null; /* of the same: the table refuses NULL */
+	struct bigquery_type *types; /* for target->schema's columns */
+	bool *not_null; /* for the same: the table refuses NULL */
 	struct existing prepared; /* the data table, as prepare has left it */
-	char *signature; /* what scripts compare it with; NULL before the first
-			  */
+	char *signature; /* scripts compare the table with it; NULL before the
+			  * first */
 	bool marks_seen, marks_unsafe; /* their table is ours, or is not */
 	bool altered; /* a script has found another table */
 	int64_t there; /* rows that this pipeline has put there */
@@ -61,12 +61,12 @@ struct bigquery_destination {
 	bool bare, bare_told; /* there are no transactions: bare.c */
 	int64_t n_loads; /* so far, for job ids */
 	enum soft_delete soft_delete;
-	char *soft_type; /* of its column */
+	char *soft_type; /* its column's */
 	struct checkpoint seen; /* the mark this handle last saw or wrote */
 	int64_t seen_us; /* when that was written: part of job ids */
 	char *refresh_id; /* in a refresh: the row's batch_id until it is done
 			   */
-	bool swap_by_rows; /* of one layout: the swap is a transaction */
+	bool swap_by_rows; /* same layout: the swap is a transaction */
 	struct strbuf kept, kept_names; /* columns that only the table has */
 	int64_t built; /* rows put into the table made anew */
 	/* In a dry run: `into` is a copy, and this brings the staged keys' rows
@@ -168,8 +168,8 @@ int bigquery_mark_why(struct bigquery_destination *d, int rc,
 int bigquery_mark_forget(struct bigquery_destination *d,
 			 const struct bigquery_place *p,
 			 const struct target *target, struct error *err);
-/* Of a load that found another mark than was seen: CONFLICT, and the mark is
- * seen, if only what it says is delivered was raised. */
+/* After a load that found another mark than was seen. CONFLICT, and the mark is
+ * seen, if only its delivered rows were raised. */
 int bigquery_mark_follow(struct bigquery_destination *d, int rc,
 			 struct error *err);
 /* The slot. `e`: what is there. */
@@ -192,7 +192,7 @@ int bigquery_find(struct bigquery_destination *d, const struct target *target,
 
 /* script.c: statements as jobs. */
 struct bigquery_numbers {
-	int64_t values[4]; /* of the first row; 0 where there is none */
+	int64_t values[4]; /* from the first row; 0 where there is none */
 };
 /* Numbers and texts by name. */
 struct bigquery_values {
@@ -224,8 +224,9 @@ int bigquery_transact(struct bigquery_destination *d, const char *sql,
 		      struct bigquery_numbers *out, struct error *err);
 
 /* bare.c: for an emulator that has no transactions, statement by statement: the
- * rows, and then the mark. What breaks off between them is read again, and
- * changes nothing. CONFIG: what cannot be done so; the rest is warned of. */
+ * rows, and then the mark. If the load breaks off between them, the rows are
+ * read again, and change nothing. CONFIG for settings that cannot be served so;
+ * a warning for the rest. */
 int bigquery_bare_check(struct bigquery_destination *d,
 			const struct target *target, struct error *err);
 void bigquery_bare_types(const struct bigquery_destination *d,
@@ -251,16 +252,16 @@ int bigquery_bare_mark_put(struct bigquery_destination *d,
 			   const struct bigquery_values *v, struct error *err);
 
 /* versions.c: append " AND ...", nothing without a mark. An older version never
- * replaces a newer one, unless that is no newer than what this pipeline has
- * delivered itself (`delivered`: @delivered says what); without a mark, or with
- * one that is none, nothing says which is older, and the source's word
+ * replaces a newer one. The exception is a stored version up to the last one
+ * that this pipeline has delivered itself (`delivered`: in @delivered). Without
+ * a mark that can be read, nothing says which is older, and the source's word
  * counts. */
 void bigquery_sql_newer(struct strbuf *sql,
 			const struct bigquery_destination *d, bool delivered);
 
 /* statements.c: texts. `_tidemark_s` is the staged row, `_tidemark_t` the
  * table's: a column of either that had such a name would hide it. */
-/* What every transaction begins with: the mark moves, or the refresh is still
+/* The beginning of every transaction: the mark moves, or the refresh is still
  * this one; the stage holds @rows rows. */
 void bigquery_sql_begin(struct strbuf *sql,
 			const struct bigquery_destination *d, bool staged);
@@ -304,7 +305,7 @@ void bigquery_stage_name(struct bigquery_destination *d);
 int bigquery_stage_make(struct bigquery_destination *d, struct error *err);
 int bigquery_stage_load(struct bigquery_destination *d, const struct batch *b,
 			bool keys_only, struct error *err);
-/* Those of this pipeline that any handle has left. */
+/* Remove the stages of this pipeline that any handle has left. */
 int bigquery_stage_sweep(struct bigquery_destination *d,
 			 const struct bigquery_place *p, const char *pipeline,
 			 bool *swept, struct error *err);

@@ -30,8 +30,8 @@ static bool json_is_whole(const char *number)
 	return !errno;
 }
 
-/* The double that is nearest to it is the same number, in its shortest text:
- * what PARSE_JSON wants of a number unless it is told to round. */
+/* Is the nearest double the same number, in its shortest text? PARSE_JSON wants
+ * this unless it is told to round. */
 static bool json_is_kept(const char *number)
 {
 	struct strbuf wanted = STRBUF_INIT, kept = STRBUF_INIT,
@@ -58,7 +58,7 @@ static size_t json_string_end(const char *text, size_t at, size_t n)
 	return at + 1;
 }
 
-/* Of a text that is JSON. */
+/* Check a text that is JSON. */
 static bool json_keeps_numbers(const char *text, size_t n)
 {
 	struct strbuf number = STRBUF_INIT;
@@ -83,7 +83,7 @@ static bool json_keeps_numbers(const char *text, size_t n)
 	return kept;
 }
 
-/* Of two members of one name BigQuery keeps the first. */
+/* If two members have one name, BigQuery keeps the first. */
 const char *bigquery_json_refused(const char *text, size_t n)
 {
 	json_error_t why;

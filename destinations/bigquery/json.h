@@ -1,11 +1,12 @@
-/* Which JSON texts BigQuery's JSON holds as what they say. */
+/* JSON texts that BigQuery's JSON holds without a change of content. */
 #ifndef TIDEMARK_DESTINATIONS_BIGQUERY_JSON_H
 #define TIDEMARK_DESTINATIONS_BIGQUERY_JSON_H
 
 #include <stddef.h>
 
-/* What the type has no place for, or would drop without a word; NULL: nothing.
- * The order of members, spaces and how a number is spelt say nothing. */
+/* The part of a text for which the type has no place, or that it would drop
+ * without a word; NULL: none. The order of members, spaces and a number's
+ * spelling do not count. */
 const char *bigquery_json_refused(const char *text, size_t n);
 
 #endif

@@ -27,7 +27,7 @@ static const json_t *owned_find(const json_t *fields, const char *name)
 	return NULL;
 }
 
-/* What is wrong with it: caller frees; NULL: nothing. */
+/* The table's fault: caller frees; NULL: none. */
 static char *owned_fault(const json_t *table)
 {
 	const char *type = bigquery_reply_text(table, "type");

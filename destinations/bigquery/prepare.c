@@ -12,7 +12,7 @@ struct preparation {
 	struct existing existing;
 	struct bigquery_type *types;
 	struct inspection inspection;
-	bool gone; /* what the mark was about is not there any more */
+	bool gone; /* the mark's table exists no more */
 };
 
 static void preparation_release(struct preparation *p)
@@ -76,7 +76,7 @@ static void prepare_take_over(struct bigquery_destination *d,
 	p->existing.created = p->existing.created || !p->existing.has_data;
 }
 
-/* Who claims the pipeline gives up a refresh that was under way. */
+/* A writer that claims the pipeline gives up a refresh that was under way. */
 static void prepare_release(struct preparation *p)
 {
 	char *left;
@@ -109,9 +109,9 @@ static int prepare_numbers(struct bigquery_destination *d,
 	return rc;
 }
 
-/* A table made anew, or another one than before, or a new column, has
- * everything yet to come: the mark goes back, and before the table changes:
- * who dies between the two has all rows read again. */
+/* A table made anew, or another one than before, or a new column has all its
+ * rows yet to come. So the mark goes back before the table changes. A run that
+ * dies between the two has all rows read again. */
 static int prepare_mark(struct bigquery_destination *d,
 			const struct target *target, struct preparation *p,
 			struct error *err)
@@ -169,7 +169,7 @@ static int prepare_write(struct bigquery_destination *d,
 	return rc;
 }
 
-/* What the table's columns are once the DDL has run. */
+/* Note the table's columns as the DDL leaves them. */
 static void prepare_columns(struct bigquery_destination *d,
 			    const struct preparation *p)
 {

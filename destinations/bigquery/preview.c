@@ -70,8 +70,9 @@ static void preview_names(struct strbuf *sql, const struct existing *e,
 	}
 }
 
-/* The table's rows of the staged keys, unless they are in the copy already,
- * perhaps as an earlier batch has left them; of a raw table, the newest. */
+/* Copy the table's rows of the staged keys, unless the copy has them
+ * already, perhaps as an earlier batch has left them. A raw table gives its
+ * newest rows. */
 static char *preview_pull(const struct bigquery_destination *d,
 			  const struct existing *e)
 {
@@ -143,7 +144,7 @@ int bigquery_destination_preview(struct destination *base,
 	return rc;
 }
 
-/* What a batch costs: the bytes of the table that it reads. */
+/* The cost of a batch: the bytes of the table that it reads. */
 static char *preview_cost(struct bigquery_destination *d, const char *sql)
 {
 	const struct bigquery_parameter values[] = {

@@ -59,7 +59,7 @@ static void refresh_mark(struct strbuf *sql,
 		d->place.quoted_mark, d->place.quoted_anew);
 }
 
-/* Of one layout: the rows change places in one transaction with the mark. */
+/* Same layout: the rows change places in one transaction with the mark. */
 static void refresh_by_rows(struct strbuf *sql,
 			    const struct bigquery_destination *d)
 {

@@ -87,7 +87,7 @@ int bigquery_signature_refuse(const struct target *target, struct error *err)
 		err);
 }
 
-/* Of a key that is there twice, a row that comes changes both. */
+/* If a key is there twice, a row that comes changes both. */
 int bigquery_repeats(const struct target *target, struct error *err)
 {
 	char *advice = target_repeat_advice(target);
@@ -138,7 +138,7 @@ static bool script_wait(int64_t attempt)
 					      retry_random()));
 }
 
-/* Those that it names: emulators want no others. */
+/* Choose the values that it names: emulators want no others. */
 static size_t script_parameters(const char *sql,
 				const struct bigquery_values *v,
 				struct bigquery_parameter *out)
@@ -263,7 +263,8 @@ int bigquery_transact(struct bigquery_destination *d, const char *sql,
 			rc = script_is_done(d, next, &done, &failed);
 		if (!rc && done)
 			break;
-		/* What another has tried, or what lost: again. */
+		/* Try again after another run's try, and after a lost
+		 * conflict. */
 		if ((taken || rc == -ERROR_CONFLICT) && rc != -ERROR_STOPPED &&
 		    script_wait(attempt))
 			continue;

@@ -27,8 +27,8 @@ static bool signature_same(const struct existing *a, const struct existing *b)
 	return true;
 }
 
-/* BigQuery puts a new column behind all others: a column that was dropped and
- * made again stands behind those that came after it, and holds NULL. */
+/* BigQuery puts a new column behind all others. So a column that was dropped
+ * and made again stands behind later ones, and holds NULL. */
 static bool signature_reordered(const struct existing *before,
 				const struct existing *now)
 {
@@ -118,9 +118,9 @@ int bigquery_signature_explain(struct bigquery_destination *d, int rc,
 	return rc;
 }
 
-/* INFORMATION_SCHEMA is of the moment, a transaction's reads are of its begin:
- * what stands there at its end as it stood before has not changed between, as
- * nothing goes back to an older time of creation. */
+/* INFORMATION_SCHEMA shows the present moment, a transaction's reads its begin.
+ * If the catalog is the same at the end as before, it has not changed in
+ * between, as no time of creation goes back. */
 static void signature_select(struct strbuf *sql,
 			     const struct bigquery_destination *d)
 {
@@ -195,8 +195,8 @@ int bigquery_signature_hold(struct bigquery_destination *d, struct error *err)
 	return rc;
 }
 
-/* What the DDL has left, which the run goes by from now on: every column of the
- * source has its place there. */
+/* The run goes by the columns that the DDL has left. Every column of the source
+ * has its place there. */
 int bigquery_signature_renew(struct bigquery_destination *d, struct error *err)
 {
 	const struct schema *s = d->target->schema;

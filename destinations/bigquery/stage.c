@@ -9,7 +9,7 @@
 #include "destinations/bigquery/encode.h"
 #include "destinations/bigquery/internal.h"
 
-/* What a killed run leaves is taken away by the next, or by BigQuery. */
+/* The next run, or BigQuery, takes away the stage of a killed run. */
 #define STAGE_LIVES_US (INT64_C(24) * 3600 * US_PER_SECOND)
 #define STAGE_PIECE    ((size_t)256 << 10)
 

@@ -252,7 +252,7 @@ void bigquery_sql_begin(struct strbuf *sql,
 			    d->quoted_stage);
 }
 
-/* Of rows that have one key, none is left: the staged one comes. */
+/* If several rows have one key, none is left: the staged one comes. */
 static void sql_leave_one(struct strbuf *sql,
 			  const struct bigquery_destination *d)
 {
@@ -314,7 +314,7 @@ static bool sql_may_be_emptied(const struct bigquery_destination *d)
 	       !d->target->overwrite;
 }
 
-/* What COUNT(*) says before and after costs nothing: it is metadata. */
+/* COUNT(*) before and after costs nothing: it is metadata. */
 static void sql_load_upsert(struct strbuf *sql,
 			    const struct bigquery_destination *d,
 			    bool delivered)

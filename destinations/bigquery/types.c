@@ -93,7 +93,8 @@ static bool type_decimal(const struct type *source, struct bigquery_type *out)
 	return true;
 }
 
-/* Of BigQuery itself, without digits: more than any that has some. */
+/* Is it BigQuery's own type without digits? It holds more than any with
+ * digits. */
 static bool type_is_undigited(const struct type *source)
 {
 	return source->native && (!strcmp(source->native, "NUMERIC") ||
@@ -193,7 +194,7 @@ static enum fit type_fit_number(const char *wanted, const char *actual,
 	return FIT_GROWS;
 }
 
-/* What its cast to STRING prints is the value itself. */
+/* Does its cast to STRING print the value itself? */
 static bool type_prints(enum bigquery_carrier carrier)
 {
 	return carrier != CARRIER_BYTES && carrier != CARRIER_ARRAY;

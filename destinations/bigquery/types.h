@@ -21,7 +21,7 @@ enum bigquery_carrier {
 	CARRIER_BOOL,
 	CARRIER_INTEGER,
 	CARRIER_FLOAT,
-	CARRIER_NUMERIC, /* of the column's own type */
+	CARRIER_NUMERIC, /* the column's own type */
 	CARRIER_STRING,
 	CARRIER_BYTES,
 	CARRIER_DATE,
@@ -35,7 +35,7 @@ enum bigquery_carrier {
 
 struct bigquery_type {
 	char text[BIGQUERY_TYPE_SIZE]; /* "NUMERIC(12,2)" */
-	char column[BIGQUERY_TYPE_SIZE]; /* of the table: the same, or wider */
+	char column[BIGQUERY_TYPE_SIZE]; /* the table's: the same, or wider */
 	enum bigquery_carrier carrier;
 	enum mapping mapping;
 	/* BYTES that are staged as text: an emulator loads what it is given,
@@ -46,7 +46,7 @@ struct bigquery_type {
 /* `engine`: whose native names the source's are. */
 void bigquery_type_of(struct bigquery_type *out, const struct type *source,
 		      const char *engine);
-/* Of all columns; caller frees. */
+/* The types of all columns; caller frees. */
 struct bigquery_type *bigquery_types_of(const struct schema *s);
 /* Does a column of type `actual` hold every value? FIT_GROWS puts the type
  * that would into `grown`. */

@@ -13,7 +13,8 @@ static enum mark_order versions_order(const struct bigquery_destination *d)
 			     !strncmp(d->types[s->mark].column, "STRING", 6));
 }
 
-/* Is version `a` as new as `b`, or newer? What cannot be read is NULL. */
+/* Is version `a` as new as `b`, or newer? A text that cannot be read is
+ * NULL. */
 static void versions_not_older(struct strbuf *sql,
 			       const struct bigquery_destination *d,
 			       const char *a, const char *b)
@@ -63,7 +64,7 @@ static void versions_newer(struct strbuf *sql,
 	strbuf_addstr(sql, " AND (COALESCE(");
 	versions_not_older(sql, d, s, t);
 	strbuf_addstr(sql, ", TRUE)");
-	/* What mode update has written has marks of others. */
+	/* Rows that mode update has written have marks of others. */
 	if (delivered && d->target->mode != LOAD_UPDATE) {
 		most = versions_delivered(d);
 		strbuf_addstr(sql, " OR ");

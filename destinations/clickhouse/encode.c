@@ -12,7 +12,7 @@
 #define CHUNK_BYTES ((size_t)256 << 10)
 /* Rows that are encoded at once. */
 #define SLICE_ROWS 1024
-/* What Date32 and DateTime64(6) hold: the years 1900 to 2299. */
+/* The range of Date32 and DateTime64(6): the years 1900 to 2299. */
 #define FIRST_DAY (-25567)
 #define LAST_DAY  120529
 #define FIRST_US  (FIRST_DAY * US_PER_DAY)
@@ -53,7 +53,7 @@ static void encode_fixed(struct encoder *e, const uint32_t *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t *value = v->data + (size_t)rows[i] * v->width;
 
-		/* Of the widths that values have, each by itself. */
+		/* Copy by the widths that values have, each by itself. */
 		if (v->width == 8)
 			memcpy(out + i * 8, value, 8);
 		else if (v->width == 4)

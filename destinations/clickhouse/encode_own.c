@@ -7,8 +7,9 @@
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
-#define NUMBER_BYTES ((size_t)10) /* of 7 bits each, of 64, at most */
-#define HALF_DIGITS  16 /* of a hash in hex */
+/* A number of 64 bits is written in groups of 7 bits. */
+#define NUMBER_BYTES ((size_t)10)
+#define HALF_DIGITS  16 /* half of a hash in hex */
 #define SIGN_BIT     (UINT64_C(1) << 63)
 
 static char *encode_write_number(char *out, uint64_t number)

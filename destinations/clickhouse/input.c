@@ -21,7 +21,7 @@ int clickhouse_target_input_make(struct clickhouse_target *d, struct error *err)
 	return rc;
 }
 
-/* What is left of it the next run finds by its name. */
+/* The next run finds and drops a left table by its name. */
 void clickhouse_target_input_drop(struct clickhouse_target *d)
 {
 	if (d->input_made)
@@ -63,8 +63,8 @@ static bool input_is_integer(enum type_kind kind)
 	return kind == TYPE_INT16 || kind == TYPE_INT32 || kind == TYPE_INT64;
 }
 
-/* The rows lie in the order of their keys: those of the table that may have
- * one of them are between the first and the last. */
+/* The rows lie in the order of their keys. Rows of the table that may have one
+ * of these keys are between the first and the last. */
 static void input_write_range(struct strbuf *sb,
 			      const struct clickhouse_target *d,
 			      const struct batch *b)

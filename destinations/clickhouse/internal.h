@@ -1,28 +1,30 @@
 /*
- * What the files of this folder share: the open destination, and the steps of
- * its work. clickhouse.c holds the ops table, place.c the names, catalog.c
- * reads what exists, types.c knows how values are kept, plan.c and
- * plan_check.c decide, ddl.c writes what makes tables, prepare.c runs it,
- * mark.c keeps _tidemark_watermark, recover.c begins where it is, encode.c and
- * encode_own.c write rows, input.c brings them to the server, statements.c
- * compares them there, load.c loads, remove.c removes, swap.c replaces,
- * preview.c rehearses.
+ * Shared by the files of this folder: the open destination, and the steps of
+ * its work.
+ * - clickhouse.c holds the ops table, place.c the names.
+ * - catalog.c reads the existing tables, types.c knows how values are kept.
+ * - plan.c and plan_check.c decide.
+ * - ddl.c writes the statements that make tables, prepare.c runs them.
+ * - mark.c keeps _tidemark_watermark, recover.c finds the starting point.
+ * - encode.c and encode_own.c write rows, input.c brings them to the server.
+ * - statements.c compares them there, load.c loads, remove.c removes.
+ * - swap.c replaces, preview.c rehearses.
  *
- * There is no transaction. A batch is one INSERT, which is all or nothing; the
- * mark is written after it. Whatever is done twice changes nothing: rows are
- * compared with those of their key by a hash, and of two that the same key has
- * the one with the higher version counts. The version is the mark's value, or
- * one more than that of the row which it replaces.
+ * There is no transaction. A batch is one INSERT, which is all or nothing, and
+ * the mark is written after it. A step that is done twice changes nothing. Rows
+ * are compared with those of their key by a hash, and of two rows with one key
+ * the higher version counts. The version is the mark's value, or one more than
+ * that of the row which it replaces.
  *
  * Nor is there a lock. Each writer brings its batches to the server in a table
- * of its own, and loads them from there by a statement that fails if the mark
+ * of its own. It loads them from there by a statement that fails if the mark
  * was moved since the writer looked. A writer makes that table, and then looks
- * at the mark; its successor raises the fence of the mark, and then drops all
- * such tables but its own. So a writer that looks later sees the fence; of one
- * that looked before, the table is dropped, and DROP ... SYNC waits for the
- * statements that still read it. When the successor has dropped them, and only
- * then, it looks at the table, its mark and its numbers: nothing of its
- * predecessors comes any more, wherever they were stopped.
+ * at the mark. Its successor raises the fence of the mark, and then drops all
+ * such tables but its own. So a writer that looks later sees the fence. A
+ * writer that looked before has lost its table, and DROP ... SYNC waits for the
+ * statements that still read it. Only when the successor has dropped them, it
+ * looks at the table, its mark and its numbers. Nothing of its predecessors
+ * comes any more, wherever they were stopped.
  */
 #ifndef TIDEMARK_DESTINATIONS_CLICKHOUSE_INTERNAL_H
 #define TIDEMARK_DESTINATIONS_CLICKHOUSE_INTERNAL_H
@@ -43,14 +45,14 @@
 #define NAME_VERSION "_tidemark_version"
 #define NAME_DELETED "_tidemark_deleted"
 #define NAME_HASH    "_tidemark_hash"
-/* Nine granules of 8192 rows: each INSERT is a part of its own, which is merged
- * with others later; a few large ones cost less than many small. */
+/* Nine granules of 8192 rows. Each INSERT is a part of its own, which is merged
+ * with others later. A few large parts cost less than many small ones. */
 #define CLICKHOUSE_TARGET_PIECE 73728
 /* As the comment of a table that is ours begins. */
 #define NAME_MADE_BY "Made by Tidemark"
 /* The rows that the view _tidemark_watermark shows. */
 #define CLICKHOUSE_TARGET_MARK_ROWS NAME_WATERMARK_TABLE NAME_RAW_SUFFIX
-/* What an INSERT says that finds a column changed. */
+/* The message of an INSERT that finds a column changed. */
 #define CLICKHOUSE_TARGET_ALTERED "a column was altered"
 /* An INSERT is answered when its rows are on the disk: or a mark could be
  * there, after a power cut, and its rows not. */
@@ -124,14 +126,14 @@ struct clickhouse_target {
 	struct mark_keeper keeper;
 	struct clickhouse *db;
 	atomic_bool interrupted;
-	char *session; /* of a dry run: what it makes is its own */
+	char *session; /* a dry run's: its objects are its own */
 	char *previewed; /* and what it would have written */
 
 	const struct target *target; /* since prepare */
 	struct place place;
-	struct catalog_table there; /* what `into` is like */
+	struct catalog_table there; /* the form of `into` */
 	char *into; /* quoted: the table that is loaded: rows or staging */
-	char *stored; /* what a batch is compared with: a table or SELECT */
+	char *stored; /* a batch is compared with it: a table or SELECT */
 	bool input_made; /* the table for batches is there */
 	bool input_full; /* and not empty */
 	bool plain; /* the columns have the types that are sent */
@@ -156,7 +158,7 @@ const char *clickhouse_target_place_loaded(const struct clickhouse_target *d);
 /* plan.c: what stands there now and what has to be done. */
 struct clickhouse_target_plan {
 	struct plan base;
-	struct catalog_table table; /* of place->base */
+	struct catalog_table table; /* in place->base */
 	struct catalog_table readable;
 	struct mark_row mark;
 	char **wanted; /* types; one for each column of the source */
@@ -202,7 +204,7 @@ void clickhouse_target_ddl_plan(struct clickhouse_target_plan *plan,
 /* "`a` Nullable(String) COMMENT 'tidemark: json'"; caller frees. */
 char *clickhouse_target_ddl_column_type(const struct schema *schema,
 					size_t column, const char *plain);
-/* Of _tidemark_watermark. */
+/* The DDL of _tidemark_watermark. */
 void clickhouse_target_ddl_marks(struct strbuf *sb, const char *table);
 
 int clickhouse_target_prepare(struct destination *base,
@@ -210,12 +212,13 @@ int clickhouse_target_prepare(struct destination *base,
 /* `there` is that table of ours from now on. */
 int clickhouse_target_prepare_read(struct clickhouse_target *d,
 				   const char *table, struct error *err);
-/* What follows from `there`. */
+/* Prepare what depends on `there`. */
 void clickhouse_target_prepare_statements(struct clickhouse_target *d,
 					  const struct target *target);
 
-/* mark.c. None of these is a transaction: each writes a row that replaces the
- * last one it has seen, and reads it back; STATE if another was quicker. */
+/* mark.c. None of these is a transaction. Each writes a row that replaces
+ * the last one it has seen, and reads it back; STATE if another writer was
+ * quicker. */
 /* SCHEMA if something is wrong with that of the marks.
  * `durable` (may be NULL): it was made with CLICKHOUSE_TARGET_DURABLE, or is
  * none yet. */
@@ -262,7 +265,7 @@ int clickhouse_target_mark_move(struct clickhouse_target *d,
 int clickhouse_target_mark_advance(struct clickhouse_target *d,
 				   const struct checkpoint *next,
 				   int64_t n_rows, struct error *err);
-/* Of a refresh that ends without finish(), as far as that can be done. */
+/* Undo the row of a refresh that ends without finish(), as far as possible. */
 void clickhouse_target_mark_give_back(struct clickhouse_target *d);
 char *clickhouse_target_mark_new_id(const char *prefix);
 /* recover.c */
@@ -276,9 +279,9 @@ int clickhouse_target_identity(struct destination *base,
 			       struct error *err);
 
 /* encode.c: the rows of `order` in ClickHouse's Native format, column by
- * column, as one block: each column's name and type, whether each value is NULL
- * unless it is of the key, the values. encode_own.c: columns of ours behind
- * them: version, hash, number in the batch. */
+ * column, as one block. A column has its name and type, then whether each value
+ * is NULL (not for the key's columns), then the values. encode_own.c: columns
+ * of ours behind them: version, hash, number in the batch. */
 enum encode_stage { ENCODE_NAME, ENCODE_NULLS, ENCODE_VALUES };
 struct encoder {
 	const struct batch *batch;
@@ -287,7 +290,7 @@ struct encoder {
 	int64_t first_seq;
 	size_t n_columns; /* ours, too */
 	bool begun; /* the block */
-	enum encode_stage stage; /* of `column` */
+	enum encode_stage stage; /* the stage of `column` */
 	size_t column, next; /* row of `order` */
 	size_t sent; /* bytes of `chunk` */
 	struct strbuf chunk;
@@ -305,7 +308,7 @@ void clickhouse_target_encoder_rewind(void *ctx);
 void clickhouse_target_encode_number(struct encoder *e, uint64_t number);
 void clickhouse_target_encode_text(struct encoder *e, const void *text,
 				   size_t n);
-/* Of `column`, which is one of ours: its name and type; `n` values. */
+/* Write `column`, which is one of ours: its name and type; `n` values. */
 void clickhouse_target_encode_own_begin(struct encoder *e);
 void clickhouse_target_encode_own(struct encoder *e, const uint32_t *rows,
 				  size_t n);
@@ -370,7 +373,8 @@ char *clickhouse_target_input_sent(const struct clickhouse_target *d,
 				   const struct checkpoint *next);
 
 /* load.c */
-/* What the batch in place.incoming would do; duplicates are not counted. */
+/* Count the effect of the batch in place.incoming; duplicates are not
+ * counted. */
 int clickhouse_target_load_count(struct clickhouse_target *d,
 				 const struct checkpoint *next,
 				 struct load_counts *out, struct error *err);

@@ -6,12 +6,12 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
-/* A batch that is sent again is the same to the server, as long as the mark has
- * not moved and the table is the same. In another preparation it is not: its
- * rows may have been deleted by hand since; and where the newest row of a key
- * counts, it does no harm if they are there twice. Where each version is kept
- * it is the same whoever sends it behind that mark; but for what is found
- * missing then. */
+/* A batch that is sent again is the same to the server, as long as neither the
+ * mark has moved nor the table has changed. After another preparation it is not
+ * the same, because its rows may have been deleted by hand since. Where the
+ * newest row of a key counts, it does no harm if they are there twice. Where
+ * each version is kept, the batch is the same whoever sends it behind that
+ * mark. Only rows that are found missing then differ. */
 char *clickhouse_target_load_token(const struct clickhouse_target *d,
 				   const struct checkpoint *next)
 {
@@ -63,10 +63,10 @@ static bool load_says(int rc, const struct error *err, const char *what)
 	return rc == -ERROR_DATA && err && strstr(err->message, what);
 }
 
-/* `rc`, or TRANSIENT if a column is not any more what prepare saw: with
- * another look at the table its rows may fit, and none of them is to blame. Or
- * if the batch did not come as it was sent: a table for batches knows no
- * tokens. */
+/* `rc`, or TRANSIENT if a column is not any more as prepare saw it. With
+ * another look at the table its rows may fit, and none of them is to blame.
+ * TRANSIENT also if the batch did not arrive as it was sent: a table for
+ * batches knows no tokens. */
 static int load_why(struct clickhouse_target *d, int rc, struct error *err)
 {
 	if (load_says(rc, err, CLICKHOUSE_TARGET_ALTERED)) {

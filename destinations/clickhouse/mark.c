@@ -18,9 +18,9 @@ char *clickhouse_target_mark_new_id(const char *prefix)
 		       (uint32_t)retry_random());
 }
 
-/* What is wrong with the table of the marks, or ''. A view runs with the rights
- * of whoever reads it, and so do a constraint and a computed column with those
- * of whoever writes; a TTL takes marks away, and a materialized view sees them,
+/* The fault of the table of the marks, or ''. A view runs with the rights of
+ * whoever reads it. A constraint and a computed column run with the rights of
+ * whoever writes. A TTL takes marks away, and a materialized view sees them,
  * and may refuse each. */
 static const char fault_sql[] =
 	",\n  anyIf(multiIf(\n"
@@ -324,8 +324,8 @@ int clickhouse_target_mark_why(struct clickhouse_target *d, int rc,
 			 d->target->pipeline);
 }
 
-/* What was handed on between the look and the write is taken over: true, if so
- * it was, and the write may come again. */
+/* Take over changes that another writer has handed on between the look and the
+ * write. True if this was the cause, and the write may come again. */
 static bool mark_follow(struct clickhouse_target *d, const char *pipeline,
 			struct mark_row *next)
 {

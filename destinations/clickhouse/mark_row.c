@@ -49,9 +49,9 @@ static bool mark_is_raised(const char *now, const char *was)
 	return same;
 }
 
-/* Its writer is still who we have seen: only the number of rows was raised, by
- * one that appended to the same table and has let go of its own row; or what
- * the mark says is delivered. */
+/* Is its writer still the one that we have seen? Then only two things may
+ * differ. A writer that appended to the same table, and has let go of its own
+ * row, raised the number of rows. Or the delivered mark was raised. */
 bool clickhouse_target_mark_is_handed_on(const struct mark_row *now,
 					 const struct mark_row *seen)
 {

@@ -40,8 +40,9 @@ static int place_check(const struct table_name *name,
 	return target_check_own(target, name->name, err);
 }
 
-/* No other run has the same: one that was paused would find its rows among
- * those of its successor, who drops what has the name of another. */
+/* No other run has the same name. Otherwise a run that was paused would find
+ * its rows among those of its successor, who drops tables with the names of
+ * others. */
 static char *place_own(const char *stages, char kind)
 {
 	return xstrfmt("%s_%c%08" PRIx32, stages, kind,

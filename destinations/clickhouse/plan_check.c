@@ -20,7 +20,8 @@ int clickhouse_target_plan_check_mode(struct plan *plan, struct error *err)
 	return 0;
 }
 
-/* What is kept as text has the order of text, and no reader goes by that. */
+/* A mark that is kept as text has the order of text, and no reader goes by
+ * that. */
 static void check_order(struct clickhouse_target_plan *plan)
 {
 	const struct target *target = plan->base.target;

@@ -19,7 +19,8 @@ static int prepare_plan(struct clickhouse_target *d,
 	int rc = plan_make(&plan->base, &clickhouse_target_plan_engine,
 			   &d->keeper.base, &d->place, target, err);
 
-	/* Who claims the pipeline knows that no refresh of it is alive. */
+	/* A writer that claims the pipeline knows that no refresh of it is
+	 * alive. */
 	if (!rc && !target->writer.claim)
 		rc = refresh_id_check_free(plan->mark.batch_id,
 					   target->pipeline, err);
@@ -48,7 +49,8 @@ static int prepare_step(struct clickhouse_target *d,
 	return failpoint("mid_alter", err);
 }
 
-/* What a refresh builds in is the last step: clickhouse_target_ddl_plan(). */
+/* The table in which a refresh builds is the last step:
+ * clickhouse_target_ddl_plan(). */
 static int prepare_ddl(struct clickhouse_target *d,
 		       const struct clickhouse_target_plan *plan,
 		       const struct target *target, struct error *err)
@@ -61,8 +63,8 @@ static int prepare_ddl(struct clickhouse_target *d,
 	return rc;
 }
 
-/* Tables that an older Tidemark made. Who may not change them goes on: rows are
- * lost only by a power cut of the server, within seconds. */
+/* Tables that an older Tidemark made. A user that may not change them goes on:
+ * rows are lost only by a power cut of the server, within seconds. */
 static void prepare_durable(struct clickhouse_target *d,
 			    const struct clickhouse_target_plan *plan,
 			    const struct target *target)
@@ -98,8 +100,8 @@ static int prepare_stage(struct clickhouse_target *d,
 	return rc ? rc : failpoint("stage_created", err);
 }
 
-/* The mark is taken: who fails now gives it back, or whoever comes next would
- * be told that this process, as long as it lives, is refreshing. */
+/* The mark is taken. A run that fails now gives it back. Otherwise the next run
+ * would be told that this process, as long as it lives, is refreshing. */
 static int prepare_refresh(struct clickhouse_target *d,
 			   const struct clickhouse_target_plan *plan,
 			   const struct target *target, struct error *err)
@@ -117,7 +119,7 @@ static int prepare_refresh(struct clickhouse_target *d,
 }
 
 /* A table that is new, is not the one that the row was about, or has got a
- * column: all rows have to be read again. */
+ * column. All rows have to be read again. */
 static bool prepare_row(struct clickhouse_target *d,
 			const struct clickhouse_target_plan *plan,
 			const struct target *target, const char *uuid,

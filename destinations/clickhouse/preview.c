@@ -21,8 +21,8 @@ static void preview_columns(struct strbuf *sb, const struct target *target)
 	strbuf_addstr(sb, ", " NAME_HASH ", " NAME_VERSION);
 }
 
-/* What is stored is the table's rows, and those that earlier batches would
- * have written. */
+/* The stored rows are the table's, and those that earlier batches would have
+ * written. */
 static void preview_stored(struct clickhouse_target *d,
 			   const struct target *target)
 {
@@ -161,7 +161,7 @@ int clickhouse_target_preview(struct destination *base,
 	return 0;
 }
 
-/* Of a table that is to be made there is no plan to ask for. */
+/* A table that does not exist yet has no plan to ask for. */
 int clickhouse_target_explain(struct destination *base, struct explanation *out,
 			      struct error *err)
 {

@@ -4,8 +4,8 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
-/* What a run that was killed has left: a stage, batches on their way. Behind
- * this nothing of it comes any more: see internal.h. */
+/* Drop the traces of a run that was killed: a stage, batches on their way.
+ * Behind this nothing of it comes any more: see internal.h. */
 static int recover_drop_leftovers(struct clickhouse_target *d,
 				  struct error *err)
 {
@@ -39,9 +39,8 @@ static int recover_drop_leftovers(struct clickhouse_target *d,
 	return rc;
 }
 
-/* The order of a raw table is that of its numbers: they go on where they were,
- * whatever became of the pipeline's row, and whatever a predecessor wrote last.
- */
+/* The order of a raw table is that of its numbers. They go on where they were,
+ * even if the pipeline's row is gone, and whatever a predecessor wrote last. */
 static int recover_numbered(struct clickhouse_target *d, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;

@@ -48,9 +48,9 @@ static int remove_count(struct clickhouse_target *d, int64_t *out,
 	return rc;
 }
 
-/* Rows of a raw table go; a row that only is replaced by newer ones is
- * replaced by one that says it is deleted. A DELETE is a mutation, which the
- * server may run later again: no condition on the mark is in it, and who was
+/* Rows of a raw table go. Where newer rows replace older ones, a row that says
+ * it is deleted replaces the row. A DELETE is a mutation, which the server may
+ * run later again. So no condition on the mark is in it, and a writer that was
  * overtaken has no table of keys any more. */
 static void remove_write(struct strbuf *sb, const struct clickhouse_target *d)
 {
@@ -73,7 +73,8 @@ static void remove_write(struct strbuf *sb, const struct clickhouse_target *d)
 	}
 	strbuf_addstr(sb, ", " NAME_VERSION " + 1 AS " NAME_VERSION
 			  ", 0 AS " NAME_HASH ") FROM (SELECT * ");
-	/* Of their own: a new value's name would hide the column's. */
+	/* A subquery of their own: a new value's name would hide the
+	 * column's. */
 	remove_from(sb, d);
 	strbuf_addstr(sb, " AND ");
 	clickhouse_target_statement_fence(sb, d);

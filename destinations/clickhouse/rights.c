@@ -3,7 +3,7 @@
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
 
-/* What a run does with each of its tables. */
+/* A run's rights on each of its tables. */
 static const char *const rights_of_input =
 	"SELECT, INSERT, CREATE TABLE, DROP TABLE, TRUNCATE";
 static const char *const rights_of_rows = "SELECT, INSERT";

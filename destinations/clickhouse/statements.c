@@ -40,8 +40,8 @@ void clickhouse_target_statement_key(struct strbuf *sb, const struct schema *s,
 	}
 }
 
-/* A column of the table that the source does not have: kept as it is, but for
- * the one that marks a deleted row, which begins anew. */
+/* A column of the table that the source does not have. It is kept as it is,
+ * except for the one that marks a deleted row, which begins anew. */
 static bool statement_is_extra(const struct clickhouse_target *d,
 			       const struct catalog_column *c)
 {
@@ -238,7 +238,7 @@ static void statement_default(struct strbuf *sb, const struct catalog_column *c)
 	strbuf_addch(sb, ')');
 }
 
-/* What a default may be made of beside what is sent and kept. */
+/* Columns from which a default may be made, beside the sent and kept ones. */
 static void statement_beside(struct strbuf *sb,
 			     const struct clickhouse_target *d)
 {
@@ -316,8 +316,8 @@ void clickhouse_target_statement_insert(struct strbuf *sb,
 	"largest " NAME_VERSION " that there is, and cannot be replaced; "     \
 	"run once with --full-refresh')"
 
-/* What a SELECT gives, an INSERT casts to whatever a column is by then, and
- * what does not fit is another value. */
+/* An INSERT casts the SELECT's values to the type that a column has by then. A
+ * value that does not fit becomes another value. */
 static void statement_as_seen(struct strbuf *sb,
 			      const struct clickhouse_target *d)
 {

@@ -5,9 +5,9 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
-/* What is to replace the table has the rows that were put into it, and none of
- * another refresh, which was overtaken while it sent some: then it is built
- * anew. */
+/* The new table must have the rows that were put into it, and none of
+ * another refresh, which was overtaken while it sent some. Otherwise it is
+ * built anew. */
 static int swap_check(struct clickhouse_target *d, struct error *err)
 {
 	struct clickhouse_rows rows;

@@ -18,7 +18,7 @@ bool clickhouse_target_type_decimal(const struct type *t, int *precision,
 				    int *scale);
 enum mapping clickhouse_target_type_mapping(const struct type *t,
 					    const char *engine);
-/* What a column's comment says of it, or NULL: its type says enough. */
+/* The note in a column's comment, or NULL: its type says enough. */
 const char *clickhouse_target_type_note(const struct type *t);
 /* `actual`: the existing column's type, whole; `wanted`: as type_write, and
  * `mapping` what there is to say of that. */

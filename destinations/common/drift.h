@@ -1,8 +1,8 @@
 /*
- * What an existing table's columns mean for a source's: which are added or
- * widened, what is refused, and why. An engine says how each source column
- * fits (its own type rules); the policy, the problems and their wording are
- * decided here, the same for every engine. Writes nothing.
+ * The meaning of an existing table's columns for a source's columns: which are
+ * added or widened, which are refused, and why. An engine says how each source
+ * column fits (its own type rules). The policy, the problems and their wording
+ * are decided here, the same for every engine. Writes nothing.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_DRIFT_H
 #define TIDEMARK_DESTINATIONS_COMMON_DRIFT_H
@@ -25,7 +25,7 @@ struct table_column {
 	bool not_null;
 	bool has_default;
 	bool generated; /* computed by the destination: cannot be written */
-	bool ours; /* of a raw table, and no column of any source */
+	bool ours; /* a raw table's, and no column of any source */
 };
 
 struct drift_table {
@@ -45,9 +45,9 @@ struct drift_table {
 /* One column of the source, and its fate. */
 struct drift_column {
 	const char *wanted; /* type that a new column gets; the engine's */
-	enum mapping mapping; /* of the source's type to `wanted` */
+	enum mapping mapping; /* from the source's type to `wanted` */
 	const char *actual; /* type of the existing column; NULL: none */
-	enum fit fit; /* of `actual`, if there is one */
+	enum fit fit; /* how `actual` fits, if there is one */
 	const char *grown; /* FIT_GROWS: the type to alter it to */
 	bool not_null;
 	bool generated;

@@ -1,9 +1,9 @@
 /*
- * What stands where a target is to be, and what that means. For the engines
- * whose loads keep one row a key by themselves, in tables without an index
- * (DuckDB, BigQuery): an engine fills in what its catalog and the pipeline's
- * row tell, and says how its types fit; what is decided from that is here.
- * Names of columns are case-blind in both.
+ * The existing table of a target, and its meaning. For the engines whose loads
+ * keep one row a key by themselves, in tables without an index (DuckDB,
+ * BigQuery). An engine fills in the facts of its catalog and of the pipeline's
+ * row, and says how its types fit. The decisions are here. Names of columns are
+ * case-blind in both.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_EXISTING_H
 #define TIDEMARK_DESTINATIONS_COMMON_EXISTING_H
@@ -28,10 +28,10 @@ struct existing {
 	bool name_is_table, name_is_view; /* at what people read */
 	bool has_data, has_mark_table;
 	bool data_is_view;
-	struct existing_column *columns; /* of the data table */
+	struct existing_column *columns; /* the data table's */
 	size_t n_columns;
 	bool has_mark; /* this pipeline's row */
-	bool known; /* that row is about this target */
+	bool known; /* it says that Tidemark made the table */
 	bool created; /* and says that Tidemark made the table */
 	int64_t delivered; /* rows, to the table as it is */
 	struct checkpoint mark;
@@ -43,20 +43,20 @@ struct existing {
 	bool indexed; /* the data table has a key, an index or a check */
 
 	/* BigQuery tells: */
-	int64_t rows; /* of the data table */
+	int64_t rows; /* in the data table */
 	char *identity; /* the data table's time of creation */
 	char *view; /* the query of the view at what people read */
 	int64_t written_us; /* when the pipeline's row was written last */
 };
 void existing_release(struct existing *e);
-/* Of a column; -1: none. */
+/* A column's index; -1: none. */
 long existing_find(const struct existing *e, const char *name);
 
 /* Names, kinds and owners of what is there. */
 void existing_check_place(const struct existing *e, const struct target *target,
 			  struct problems *out);
-/* A table that others filled may hold a key twice, and if `found` is of use
- * so far, that is worth a look; the words for what is found. */
+/* May the table hold a key twice, because others filled it? Worth a look if
+ * `found` is of use so far. The second function has the words for a repeat. */
 bool existing_may_repeat(const struct existing *e, const struct target *target,
 			 const struct inspection *found);
 void existing_refuse_repeat(const struct target *target, struct problems *out);

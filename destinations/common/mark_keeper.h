@@ -1,9 +1,9 @@
 /*
  * The slots of core/plugin/destination.h that are about a pipeline's mark and
- * name their target: find out where that is and what is there, and then read,
- * forget, set or raise the mark, or list those of others. An engine says how
- * each is done; in which order, and what follows from a table that is missing,
- * is said here.
+ * name their target. They find out where the target is and whether it exists.
+ * Then they read, forget, set or raise the mark, or list the marks of others.
+ * An engine says how each step is done. The order, and the consequence of a
+ * missing table, are here.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_MARK_KEEPER_H
 #define TIDEMARK_DESTINATIONS_COMMON_MARK_KEEPER_H
@@ -20,10 +20,10 @@ struct mark_place {
 	const char *rows, *building;
 	const char *schema; /* plain: where that is */
 	const char *table; /* plain: what readers look at */
-	int64_t table_id; /* what the server calls it; 0: nothing */
+	int64_t table_id; /* the server's number for it; 0: none */
 	/* Pipelines that append to one table share the numbers of its rows. */
 	bool shared;
-	const char *file; /* that all of it is in; NULL: it is at a server */
+	const char *file; /* the one file of it all; NULL: it is at a server */
 };
 
 struct place;
@@ -87,7 +87,7 @@ struct mark_engine {
 		     const char *pipeline, const char *mark, struct error *err);
 };
 
-/* What somebody else's change to the table of marks could do. */
+/* The harm that somebody else's change to the table of marks could do. */
 #define MARK_HARM_HIDES ", which could change or hide the mark"
 #define MARK_HARM_CODE                                                         \
 	", so code of somebody else could run with the rights of this user, "  \

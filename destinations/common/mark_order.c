@@ -2,8 +2,9 @@
 
 #define NUMBER	 "'^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)$'"
 #define NEGATIVE "'^-([0-9]*[1-9][0-9]*[.]?[0-9]*|[0-9]*[.][0-9]*[1-9][0-9]*)$'"
-/* What is not of the whole digits, and not of the fraction's: signs, and zeros
- * that do not count. Neither matches nothing: MariaDB 10.11 stops there. */
+/* Patterns for text outside of the whole digits, and outside of the fraction's:
+ * signs, and zeros that do not count. Neither matches the empty text, because
+ * MariaDB 10.11 stops there. */
 #define NOT_WHOLE    "'^[-+]?0+|^[-+]|[.].*$'"
 #define NOT_FRACTION "'^[^.]+$|^[^.]*[.]|0+$'"
 /* More than there are digits in any number: so many have one length. */

@@ -42,10 +42,11 @@ char *target_refresh_command(const struct target *target);
 int target_meet_others(const struct target *target,
 		       const struct strlist *others, size_t step,
 		       struct error *err);
-/* What to do when a row of the table has its key more than once: for the end of
- * a message. Caller frees. */
+/* Advice when a row of the table has its key more than once, for the end of a
+ * message. Caller frees. */
 char *target_repeat_advice(const struct target *target);
-/* What becomes of the rows at hand when the mark is another's. Caller frees. */
+/* The fate of the rows at hand when another pipeline owns the mark. Caller
+ * frees. */
 char *target_given_up(const struct target *target);
 /* To the log: all rows are read again, for the target `what` ("is gone"). */
 void target_say_again(const struct target *target, const char *what);

@@ -21,10 +21,11 @@ struct place {
 	char *building;
 	char *watermark;
 	/* The same of what an engine has beside, or NULL: */
-	char *retired; /* what a refresh replaces, until it is dropped */
+	char *retired; /* the session's own table that a batch comes in. In a
+			* dry run: */
 	char *stage; /* the session's own table that a batch comes in; and in a
 		      * dry run, */
-	char *copy; /* what stands in `rows`, as far as it is needed, */
+	char *copy; /* a copy of the needed rows of `rows`, */
 	char *fresh; /* and the keys that a batch brings to that */
 };
 

@@ -1,8 +1,8 @@
 /*
- * What stands where a target is to be, what that means, and what has to be done
- * before rows go there. An engine looks, says how its types fit, what it
- * refuses and which statements there are to run; the order of these steps and
- * what is decided from them are here. Nothing is written.
+ * The existing objects at a target's place, their meaning, and the work before
+ * rows can go there. An engine looks, says how its types fit, and says what it
+ * refuses and which statements it would run. The order of these steps and the
+ * decisions are here. Nothing is written.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_PLAN_H
 #define TIDEMARK_DESTINATIONS_COMMON_PLAN_H
@@ -12,11 +12,12 @@
 struct place; /* as the engine has it */
 struct plan_engine;
 
-/* What has the name that readers use, where they are to look at a view. */
+/* The object with the name that readers use, where they are to look at a
+ * view. */
 enum readable {
 	READABLE_FREE, /* nothing, or nobody asks */
 	READABLE_OURS,
-	READABLE_VIEW, /* of others */
+	READABLE_VIEW, /* others' view */
 	READABLE_OTHER /* no view at all */
 };
 
@@ -27,7 +28,7 @@ struct plan {
 	const struct place *place;
 	const struct target *target;
 	struct inspection inspection;
-	/* Of the table with the rows: */
+	/* The table with the rows: */
 	bool exists;
 	bool plain; /* it is a table that rows can be loaded into */
 	bool counts; /* and it can be asked whether it has any */
@@ -35,7 +36,7 @@ struct plan {
 				       * engine's */
 	size_t n_columns;
 	enum readable readable;
-	/* Of the pipeline's row: */
+	/* The pipeline's row: */
 	bool has_watermark; /* the table _tidemark_watermark exists */
 	bool known; /* the row exists, for this target */
 	bool created; /* Tidemark created the target */
@@ -49,7 +50,7 @@ struct plan {
 /* An engine brings these. */
 struct plan_engine {
 	const char *title; /* "SQLite" */
-	size_t size; /* of its plan, which begins with struct plan */
+	size_t size; /* its plan's, which begins with struct plan */
 	bool case_blind; /* names of columns that differ by case are one */
 	/* Fill in what stands there. */
 	int (*look)(struct plan *plan, struct error *err);
@@ -62,7 +63,7 @@ struct plan_engine {
 	int (*ddl)(struct plan *plan, struct error *err);
 	/* Has the table with the rows any? */
 	int (*has_rows)(const struct plan *plan, bool *out, struct error *err);
-	/* Add the warnings that inspect alone gives. */
+	/* Warnings that only inspect tells. */
 	int (*warn)(struct plan *plan, struct error *err);
 	/* Free what it has beside struct plan. */
 	void (*release)(struct plan *plan);
@@ -94,7 +95,7 @@ void plan_add_column(struct plan *plan, const struct table_column *column);
 void plan_set_readable(struct plan *plan, bool is_view, bool is_ours);
 /* NULL: the table has no such column. */
 const struct table_column *plan_find(const struct plan *plan, const char *name);
-/* A row that is new, or a mark that is to be forgotten: the table is new, is
+/* Is there need for a new row, or for forgetting the mark? The table is new, is
  * not the one that the row was about, or gets a column. */
 bool plan_needs_row(const struct plan *plan);
 /* Is there anything that prepare has to write? */

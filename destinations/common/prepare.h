@@ -1,6 +1,7 @@
 /*
- * How a target is made ready, behind a plan that says that there is something
- * to write: in one hold, in one order, whatever the engine.
+ * The steps that make a target ready, behind a plan that says that there is
+ * something to write. They run in one hold and in one order, whatever the
+ * engine.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_PREPARE_H
 #define TIDEMARK_DESTINATIONS_COMMON_PREPARE_H
@@ -14,17 +15,17 @@ struct prepare_engine {
 	int (*hold)(struct plan *plan, struct error *err);
 	/* One statement of the plan's. */
 	int (*run)(struct plan *plan, const char *sql, struct error *err);
-	/* How many of them come before the pipeline's row. Where each commits
-	 * by itself these make the table of the marks, and no more: the mark is
-	 * forgotten before a column is added that it would be taken to speak
-	 * of, and the row says that a table is Tidemark's before that is
-	 * made. */
+	/* The number of statements before the pipeline's row. Where each
+	 * commits by itself, they only make the table of the marks. The mark
+	 * is forgotten before a column is added, for it would seem to cover
+	 * that column. The row says that a table is Tidemark's before that
+	 * is made. */
 	size_t (*before_row)(const struct plan *plan);
 	/* Behind those: remember what the table is like by now. */
 	int (*made)(struct plan *plan, struct error *err);
 	/* The pipeline's row, anew if it is `due`. */
 	int (*row)(struct plan *plan, bool due, struct error *err);
-	/* Of a writer with a fence; and of a refresh. */
+	/* For a writer with a fence; and for a refresh. */
 	int (*claim)(struct plan *plan, struct error *err);
 	int (*take_over)(struct plan *plan, struct error *err);
 	/* End, well if `rc` is 0. The code of all. */

@@ -1,8 +1,8 @@
 /*
- * Whose refresh it is. The pipeline's row in _tidemark_watermark carries as
- * batch_id, from the making of the stage to the swap, a word that no other
- * attempt has and that names the process, so that a live one is told from one
- * that was killed.
+ * The owner of a refresh. From the making of the stage to the swap, the
+ * pipeline's row in _tidemark_watermark carries a word as batch_id. No other
+ * attempt has this word, and it names the process. So a live refresh is told
+ * from one that was killed.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_REFRESH_H
 #define TIDEMARK_DESTINATIONS_COMMON_REFRESH_H
@@ -19,7 +19,7 @@ char *refresh_id_new(void);
 /* Is a refresh under way, or was it killed? NULL is fine. */
 bool refresh_id_is(const char *batch_id);
 /* STATE naming the process when `batch_id` is the refresh of another process
- * that is alive on this host. Of another host nobody can tell: 0. */
+ * that is alive on this host. About another host nobody can tell: 0. */
 int refresh_id_check_free(const char *batch_id, const char *pipeline,
 			  struct error *err);
 /* `code` unless the table that a refresh has filled `has` what was `built`;
@@ -27,8 +27,8 @@ int refresh_id_check_free(const char *batch_id, const char *pipeline,
 int refresh_check_built(const char *table, int64_t has, int64_t built,
 			enum error_code code, const char *culprit,
 			struct error *err);
-/* Can another who has taken over be the cause of `rc`? Of what is refused for
- * good: a table that is not there, or that has gone while it was written. */
+/* Can another run that has taken over be the cause of `rc`? Such are final
+ * errors: a table that is not there, or that has gone while it was written. */
 static inline bool refresh_may_be_overtaken(int rc)
 {
 	return rc == -ERROR_SCHEMA || rc == -ERROR_DATA || rc == -ERROR_BUG ||

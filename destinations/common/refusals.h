@@ -1,7 +1,7 @@
 /*
- * What a target is refused or warned about, whatever the engine: each
- * situation has one code, one message and one fix, and they are written here.
- * Whether a situation is there, its caller has found out.
+ * Refusals and warnings about a target, whatever the engine. Each situation has
+ * one code, one message and one fix, and they are written here. The caller has
+ * found out whether the situation is there.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_REFUSALS_H
 #define TIDEMARK_DESTINATIONS_COMMON_REFUSALS_H
@@ -32,7 +32,7 @@ void target_refuse_view_of_others(const struct target *target,
 void target_refuse_folding(const struct target *target, const char *column,
 			   const char *fix, struct problems *out);
 
-/* Of the source. no-key: is there none? */
+/* no-key: has the source none? */
 bool target_refuse_keyless(const struct target *target, struct problems *out);
 /* names-collide: columns whose names differ by the case of ASCII letters alone
  * are one to `title` ("SQLite"). */

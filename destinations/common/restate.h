@@ -1,6 +1,6 @@
 /*
- * A dry run works on copies of the target's rows by the statements of the
- * load. What is shown of them names the table itself.
+ * A dry run works on copies of the target's rows by the statements of the load.
+ * The shown statements name the table itself.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_RESTATE_H
 #define TIDEMARK_DESTINATIONS_COMMON_RESTATE_H

@@ -1,7 +1,7 @@
 /*
- * In which order a batch's rows go to the destination: by key, each key once.
- * An index is filled in key order several times faster than at random, and
- * equal keys become neighbours, so that repeats are found on the way.
+ * The order in which a batch's rows go to the destination: by key, each key
+ * once. An index is filled in key order several times faster than at random.
+ * Equal keys become neighbours, so repeats are found on the way.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_ROW_ORDER_H
 #define TIDEMARK_DESTINATIONS_COMMON_ROW_ORDER_H
@@ -14,7 +14,7 @@
 
 struct row_order {
 	uint32_t *rows; /* row numbers of the batch, in key order */
-	size_t n; /* of them */
+	size_t n; /* their number */
 	size_t n_duplicates; /* rows left out: a later one has the same key */
 	size_t capacity;
 };

@@ -1,7 +1,7 @@
 /*
  * COMMIT of a load at a server, where its answer may be lost with the
- * connection. What became of it stands in the pipeline's row alone, and is read
- * there once the lost session is over. Nothing is ever sent again blindly.
+ * connection. Only the pipeline's row tells its outcome, and is read once the
+ * lost session is over. Nothing is ever sent again blindly.
  */
 #ifndef TIDEMARK_DESTINATIONS_COMMON_SQL_COMMIT_H
 #define TIDEMARK_DESTINATIONS_COMMON_SQL_COMMIT_H

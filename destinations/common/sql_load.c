@@ -104,7 +104,7 @@ int sql_load(struct destination *base, const struct batch *batch,
 	return m->engine->load->done(m, batch, rc, err);
 }
 
-/* It commits nothing but tables of the session's own. */
+/* The preview commits only the session's own copies. */
 static int load_preview(struct sql_mark *m, const struct batch *b,
 			const struct checkpoint *next, struct load_counts *out,
 			struct error *err)

@@ -17,8 +17,8 @@
 #include "destinations/common/mark_keeper.h"
 #include "destinations/common/soft_delete.h"
 
-/* In a statement these stand for quoted names: of the table of marks, of the
- * table with the rows, and of the one that a refresh fills. */
+/* In a statement these stand for quoted names: the table of marks, the table
+ * with the rows, and the table that a refresh fills. */
 #define SQL_MARKS    "{marks}"
 #define SQL_ROWS     "{rows}"
 #define SQL_BUILDING "{building}"
@@ -32,7 +32,7 @@ enum mark_value {
 	MARK_SEEN_ID, /* the batch_id that is expected to stand there */
 	MARK_LOADED, /* the table that is loaded */
 	MARK_NOW, /* by the clock of this machine */
-	MARK_SCHEMA, /* of struct mark_place, as are */
+	MARK_SCHEMA, /* in struct mark_place, as are */
 	MARK_TABLE,
 	/* Whole numbers: */
 	MARK_TABLE_ID,
@@ -49,7 +49,7 @@ enum mark_value {
 struct mark_statement {
 	const char *sql;
 	enum mark_value params[SQL_MARK_PARAMETERS]; /* as its markers stand */
-	const char *shape; /* of its rows: clients/answer.h */
+	const char *shape; /* its rows': clients/answer.h */
 };
 
 /* A statement is told those of these that it asks for. */
@@ -63,7 +63,8 @@ struct mark_facts sql_mark_of(const char *pipeline);
 struct sql_values {
 	size_t n;
 	const char *texts[SQL_MARK_PARAMETERS]; /* NULL: NULL */
-	bool numbers[SQL_MARK_PARAMETERS]; /* whose text is a whole number */
+	bool numbers[SQL_MARK_PARAMETERS]; /* parameters whose text is a whole
+					    * number */
 	char room[SQL_MARK_PARAMETERS][24];
 	struct strbuf now;
 };
@@ -98,7 +99,7 @@ struct sql_mark_engine {
 	int (*begin)(struct sql_mark *m, struct error *err);
 	int (*commit)(struct sql_mark *m, struct error *err);
 	void (*rollback)(struct sql_mark *m);
-	/* Of the target, since prepare. */
+	/* The target's place, since prepare. */
 	struct mark_place (*place)(const struct sql_mark *m);
 	/* The row that was to be written is not as it was seen: STATE. */
 	int (*lost)(struct sql_mark *m, const struct target *target,
@@ -115,7 +116,7 @@ struct sql_mark_engine {
 	/* The numbers of a raw table go on behind the highest, whoever gave it;
 	 * the row goes. */
 	struct mark_statement hand_on, forget;
-	/* Of a table that has no rows the mark says that it has none. */
+	/* The mark of a table without rows says that it has none. */
 	struct mark_statement emptied;
 	/* How many rows has the table that a refresh fills? */
 	struct mark_statement built;
@@ -133,7 +134,7 @@ struct sql_mark {
 	/* In a refresh, since prepare: rows loaded, and of them those put into
 	 * its table. In a dry run: rows previewed. */
 	int64_t refreshed, built;
-	enum soft_delete soft_delete; /* of the target, since prepare */
+	enum soft_delete soft_delete; /* the target's, since prepare */
 };
 void sql_mark_init(struct sql_mark *m, const struct destination_ops *ops,
 		   const struct mark_engine *keeper,
@@ -159,17 +160,18 @@ int sql_mark_change(struct sql_mark *m, const struct mark_statement *statement,
 int sql_mark_read(struct sql_mark *m, const struct mark_statement *statement,
 		  const struct mark_place *at, const char *pipeline,
 		  struct checkpoint *out, struct error *err);
-/* The same of the target, with MARK_LOADED being `loaded`: behind those columns
- * is what that table is like (`*table`), and if `fault` is not NULL what is
- * wrong with the table of marks. Caller frees both. */
+/* The same for the target, with MARK_LOADED being `loaded`. Behind those
+ * columns is the table's signature (`*table`), and if `fault` is not NULL the
+ * fault of the table of marks. Caller frees both. */
 int sql_mark_read_held(struct sql_mark *m,
 		       const struct mark_statement *statement,
 		       const char *loaded, struct checkpoint *out, char **table,
 		       char **fault, struct error *err);
 void sql_mark_take(const struct sql_rows *rows, size_t row,
 		   struct checkpoint *out);
-/* The same, and the marks that others have of the target: behind those columns
- * is whether the row is the pipeline's own ("1", "t"), and whose it is. */
+/* The same, and the marks of others at the target. Behind those columns is
+ * whether the row is the pipeline's own ("1", "t"), and the name of its
+ * pipeline. */
 int sql_mark_read_all(struct sql_mark *m,
 		      const struct mark_statement *statement,
 		      const struct mark_place *at, const char *pipeline,
@@ -183,15 +185,16 @@ int sql_mark_compare(struct sql_mark *m, const struct target *target,
 int sql_mark_overtaken(struct sql_mark *m, const struct target *target,
 		       const char *seen_id, const struct checkpoint *now,
 		       struct error *err);
-/* Behind the locks of all that load into the table: TRANSIENT, in the first
- * load of a pipeline, if others have got a mark since it was looked at. */
+/* Behind the locks of all that load into the table. In the first load of a
+ * pipeline: TRANSIENT if others have got a mark since the last look. */
 int sql_mark_meet(struct sql_mark *m, const struct target *target,
 		  struct error *err);
 /* Both of them, in the load's transaction. */
 int sql_mark_hold(struct sql_mark *m, const struct target *target,
 		  const struct checkpoint *now, struct error *err);
-/* What the handle goes on from, once prepare has run. A refresh holds on to
- * what prepare wrote: the row may be another's by now. */
+/* The checkpoint from which the handle goes on, once prepare has run. A
+ * refresh holds on to the row that prepare wrote: the present row may be
+ * another run's. */
 int sql_mark_resume(struct sql_mark *m, const struct target *target,
 		    const struct checkpoint *now, struct error *err);
 
@@ -221,8 +224,9 @@ bool sql_mark_is_there(const struct sql_mark *m, const struct checkpoint *next,
 int sql_mark_put(struct sql_mark *m, const struct mark_statement *statement,
 		 const struct mark_place *at, const char *pipeline,
 		 const char *watermark, int created, struct error *err);
-/* What `mark` says is delivered into the pipeline's row, behind its lock. 1:
- * there is no row; then `*raised` (caller frees) is what it would say. */
+/* Raise the pipeline's row by the rows that `mark` says are delivered, behind
+ * its lock. 1: there is no row; then `*raised` (caller frees) is the row's
+ * text. */
 int sql_mark_raise(struct sql_mark *m, const struct mark_place *at,
 		   const char *pipeline, const char *mark, char **raised,
 		   struct error *err);

@@ -10,7 +10,7 @@
 
 #define VIEW_PROBE "_tidemark_view"
 
-/* What inspect works on. */
+/* The state of inspect's work. */
 struct ddl {
 	struct duckdb_target_destination *d;
 	const struct target *target;
@@ -18,7 +18,7 @@ struct ddl {
 	const struct existing *existing;
 	const struct duckdb_type *types;
 	struct inspection *out;
-	bool temporary; /* what is made is the session's own */
+	bool temporary; /* new objects are the session's own */
 };
 
 static char *ddl_view_sql(const char *create, const char *name,
@@ -253,9 +253,9 @@ static void ddl_drift(struct ddl *x, bool exists)
 	drift_release(&drift);
 }
 
-/* DuckDB keeps a view in words of its own: those of a temporary one with the
- * text wanted tell whether they are the same. What stands in EXCLUDE comes in
- * any order. */
+/* DuckDB keeps a view in words of its own. So a temporary view is made with the
+ * wanted text, and its words are compared. The names in EXCLUDE come in any
+ * order. */
 static int ddl_same_view(const struct ddl *x, bool *same, struct error *err)
 {
 	static const char text_sql[] =

@@ -5,7 +5,7 @@
 
 struct decimal_scan {
 	duckdb_hugeint value; /* digits so far, without the point */
-	unsigned digits; /* of them that count: from the first non-zero on */
+	unsigned digits; /* digits that count: from the first non-zero on */
 	unsigned fraction; /* digits behind the point */
 	bool point;
 	bool any;

@@ -14,7 +14,7 @@ struct fill_cells {
 	size_t start; /* into fill->rows */
 	size_t n;
 	const struct vector *v;
-	size_t column; /* of the batch */
+	size_t column; /* index in the batch */
 	const struct duckdb_type *type;
 	void *data;
 };

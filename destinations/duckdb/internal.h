@@ -1,12 +1,12 @@
 /*
- * What the files of the DuckDB destination share: the open destination, the
- * names of what it writes, and the steps of inspect, prepare and load. Nobody
- * else includes this.
+ * Shared by the files of the DuckDB destination: the open destination, the
+ * names of its objects, and the steps of inspect, prepare and load. Nobody else
+ * includes this.
  *
  * Tables have no PRIMARY KEY: DuckDB's index costs three times the load time
- * and must stay in memory. One row a key is kept by the load itself: the file
- * has one writer at a time, and each batch looks its keys up in the target,
- * inside its transaction, before it appends.
+ * and must stay in memory. The load itself keeps one row a key. The file has
+ * one writer at a time, and each batch looks its keys up in the target, inside
+ * its transaction, before it appends.
  */
 #ifndef TIDEMARK_DESTINATIONS_DUCKDB_INTERNAL_H
 #define TIDEMARK_DESTINATIONS_DUCKDB_INTERNAL_H
@@ -41,23 +41,23 @@ enum duckdb_target_compare {
 struct duckdb_type {
 	char text[DUCKDB_TYPE_SIZE]; /* "DECIMAL(10,2)" */
 	enum duckdb_target_compare
-		compare; /* of the table's column, since prepare */
-	struct duck_type fill; /* what chunks hold */
+		compare; /* for the table's column, since prepare */
+	struct duck_type fill; /* the form in chunks */
 	enum mapping mapping;
 };
 
 /* The names for one target. Quoted ones are catalog.schema.name. */
 struct duckdb_target_place {
 	char *catalog, *schema;
-	char *name; /* what people read */
+	char *name; /* the name that people read */
 	char *data; /* the table with the rows: `name`, or `name`_raw */
 	char *stage; /* the table that a refresh fills */
 	char *quoted_schema, *quoted_name, *quoted_data, *quoted_stage,
 		*quoted_mark;
 };
 
-/* Keys that a table may hold, while it holds none but those that this handle
- * has put there: what is surely not among them need not be looked up. */
+/* Keys that a table may hold, while it holds only keys that this handle has put
+ * there. A key that is surely not among them need not be looked up. */
 #define DUCKDB_FILTERS 3
 struct duckdb_target_known {
 	bool all; /* the table holds no other keys */
@@ -67,13 +67,13 @@ struct duckdb_target_known {
 		size_t room; /* keys still to be added */
 	} filters[DUCKDB_FILTERS];
 	size_t n_filters;
-	uint64_t *hashes, *table; /* of one batch; reused */
+	uint64_t *hashes, *table; /* for one batch; reused */
 	size_t hashes_capacity, table_capacity;
 };
 
 struct duckdb_target_destination {
 	struct sql_mark mark;
-	pthread_mutex_t lock; /* of `db`, for interrupt */
+	pthread_mutex_t lock; /* guards `db`, for interrupt */
 	struct duck *db;
 	char *path;
 	char *memory_limit, *threads, *external_access;
@@ -84,19 +84,19 @@ struct duckdb_target_destination {
 	/* From prepare on. */
 	const struct target *target;
 	struct duckdb_target_place place;
-	struct duckdb_type *types; /* of target->schema's columns */
-	bool *not_null; /* of the same: the table refuses NULL */
-	enum mark_order mark_order; /* of the same's mark */
+	struct duckdb_type *types; /* for target->schema's columns */
+	bool *not_null; /* for the same: the table refuses NULL */
+	enum mark_order mark_order; /* for the same schema's mark */
 	const char *into; /* quoted: the data table, or the stage */
 	const char *into_name;
-	char soft_type[DUCKDB_TYPE_SIZE]; /* of its column */
+	char soft_type[DUCKDB_TYPE_SIZE]; /* its column's */
 	bool in_place; /* changed rows are updated, not deleted and inserted */
 	/* In a dry run: `place` is that of a temporary copy, and this brings
 	 * the staged keys' rows into it; NULL: there are none. */
 	char *pull;
 	char *previewed; /* quoted: what the copy is of */
 	struct duckdb_target_known known;
-	int64_t *matched; /* of each row of the batch; reused */
+	int64_t *matched; /* for each row of the batch; reused */
 	uint32_t *rows;
 	size_t matched_capacity, rows_capacity;
 };
@@ -195,7 +195,7 @@ void duckdb_target_ddl_copy(struct duckdb_target_destination *d,
 			    const struct existing *e,
 			    const struct duckdb_type *types,
 			    struct strlist *out);
-/* What a table holds. */
+/* Count a table's rows. */
 int duckdb_target_count_rows(struct duckdb_target_destination *d,
 			     const char *quoted, int64_t *out,
 			     struct error *err);
@@ -244,7 +244,7 @@ struct duckdb_target_fill {
 	size_t n_fields;
 	const struct duckdb_target_destination *d;
 	const struct batch *batch;
-	const uint32_t *rows; /* of the batch; NULL: all */
+	const uint32_t *rows; /* rows of the batch; NULL: all */
 	size_t n_rows;
 	const int64_t *matched;
 	const char *batch_id;
@@ -274,10 +274,10 @@ void duckdb_target_sql_different(struct strbuf *sql,
 				 const struct duckdb_target_destination *d,
 				 bool but_mark);
 
-/* Over the table at d->into and the staged rows: those that are newer replace
- * what they match (nothing is written where all columns are the key's); which
- * rows those replace; which staged rows are no repeat of a raw table's
- * newest. */
+/* Statements over the table at d->into and the staged rows. The first replaces
+ * rows by newer ones (nothing is written where all columns are the key's). The
+ * second finds the replaced rows. The third finds staged rows that do not
+ * repeat a raw table's newest. */
 void duckdb_target_sql_update(struct strbuf *sql,
 			      const struct duckdb_target_destination *d,
 			      const char *delivered);

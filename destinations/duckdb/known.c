@@ -10,7 +10,7 @@
  * large as the one before; all of them take 21 MiB, which is room for 5.5
  * million keys. */
 #define KNOWN_FIRST_BYTES ((size_t)1 << 20)
-/* Of a full batch, less than one key is then found that is not there. */
+/* In a full batch, less than one key is then found that is not there. */
 #define KNOWN_BITS_A_KEY  32
 #define KNOWN_BLOCK_BYTES 32
 

@@ -45,8 +45,8 @@ int duckdb_target_load_stage(const struct load *l, const char *table,
 /* STAGE_KEYS: the keys of `rows` (NULL: of all). */
 int duckdb_target_match_stage_keys(const struct load *l, const uint32_t *rows,
 				   size_t n_rows, struct error *err);
-/* For each row of the result, its first column is a row of the batch and the
- * second, if there is one, what to put into `matched`. */
+/* For each row of the result, the first column is a row of the batch. The
+ * second, if there is one, is the value for `matched`. */
 int duckdb_target_match_note(const struct load *l, const char *sql,
 			     bool has_value, int64_t value, struct error *err);
 /* Fill d->matched, and count. */

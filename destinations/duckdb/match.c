@@ -164,7 +164,8 @@ static int match_leave_one(const struct load *l, struct error *err)
 	return duckdb_target_load_exec(l, &sql, NULL, err);
 }
 
-/* Which rows of the batch are in the target already, and where. */
+/* Find the rows of the batch that are in the target already, and their
+ * places. */
 static int match_find_rows(const struct load *l, struct error *err)
 {
 	bool append = l->d->target->mode == LOAD_APPEND;
@@ -195,8 +196,8 @@ size_t duckdb_target_match_list(const struct load *l, bool is_new)
 	return n;
 }
 
-/* Only rows whose keys may be in the target, or twice in the batch, are looked
- * up: in a table that is just being filled, hardly any. */
+/* Look up only rows whose keys may be in the target, or twice in the batch. In
+ * a table that is just being filled, these are hardly any. */
 static int match_look_up(struct load *l, struct error *err)
 {
 	struct duckdb_target_destination *d = l->d;

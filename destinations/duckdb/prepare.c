@@ -32,7 +32,7 @@ struct preparation {
 	struct existing existing;
 	struct duckdb_type *types;
 	struct inspection inspection;
-	bool gone; /* what the mark was about is not there any more */
+	bool gone; /* the mark's table exists no more */
 };
 
 static void preparation_release(struct preparation *p)
@@ -189,7 +189,7 @@ static void prepare_not_null(struct duckdb_target_destination *d,
 	}
 }
 
-/* Of the columns as they stand, or as they are made. */
+/* Compare with the columns as they stand, or as they are made. */
 static void prepare_compare(struct duckdb_type *types, const struct schema *s,
 			    const struct existing *e)
 {
@@ -219,10 +219,10 @@ static enum mark_order prepare_mark_order(const struct duckdb_type *types,
 				     !strcmp(types[s->mark].text, "VARCHAR"));
 }
 
-/* At a checkpoint DuckDB merges blocks that are not full: a load of many
- * batches would be written twice, at its end, so a first load leaves it be.
- * Later, one merge a checkpoint takes away what updates have deleted. The
- * setting is not known to every version. */
+/* At a checkpoint DuckDB merges blocks that are not full. A load of many
+ * batches would be written twice, at its end, so a first load turns this off.
+ * Later, one merge a checkpoint takes away rows that updates have deleted. Not
+ * every version knows the setting. */
 static void prepare_vacuum(struct duckdb_target_destination *d,
 			   const struct target *target,
 			   const struct existing *e)

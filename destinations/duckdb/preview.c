@@ -77,8 +77,9 @@ static void preview_columns(struct strbuf *sql, const struct existing *e,
 	}
 }
 
-/* The table's rows of the staged keys, unless they are in the copy already,
- * perhaps as an earlier batch has left them; of a raw table, the newest. */
+/* Copy the table's rows of the staged keys, unless the copy has them
+ * already, perhaps as an earlier batch has left them. A raw table gives its
+ * newest rows. */
 static char *preview_pull(const struct target *target,
 			  const struct duckdb_target_place *place,
 			  const struct duckdb_target_place *copy,

@@ -87,9 +87,9 @@ void duckdb_target_sql_different(struct strbuf *sql,
 	strbuf_addstr(sql, *between ? ")" : "false)");
 }
 
-/* Is version `a` as new as `b`, or newer? `type`: what `a` is read as where the
- * column's own type compares; NULL: it is of that type. What cannot be read is
- * NULL. */
+/* Is version `a` as new as `b`, or newer? `type` is the type as which `a` is
+ * read where the column's own type compares; NULL: it has that type. A text
+ * that cannot be read is NULL. */
 static void sql_not_older(struct strbuf *sql,
 			  const struct duckdb_target_destination *d,
 			  const char *a, const char *type, const char *b)
@@ -120,9 +120,9 @@ static void sql_not_older(struct strbuf *sql,
 	}
 }
 
-/* An older version never replaces a newer one, unless that is no newer than
- * what this pipeline has delivered itself; without a mark that can be read
- * nothing says which is older, and the source's word counts. */
+/* An older version never replaces a newer one, unless that is no newer than the
+ * last one that this pipeline has delivered itself. Without a mark that can be
+ * read nothing says which is older, and the source's word counts. */
 static void sql_newer_mark(struct strbuf *sql,
 			   const struct duckdb_target_destination *d,
 			   const char *delivered)
@@ -160,7 +160,7 @@ static void sql_newer(struct strbuf *sql,
 		duckdb_target_sql_name(sql, s, (size_t)s->mark, "s");
 		return;
 	}
-	/* What mode update has written has marks of others. */
+	/* Rows that mode update has written have marks of others. */
 	if (d->target->mode == LOAD_UPDATE)
 		delivered = NULL;
 	if (s->mark >= 0 && !d->target->overwrite)

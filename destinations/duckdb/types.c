@@ -170,7 +170,7 @@ static bool type_grow_number(const char *wanted, const char *actual,
 	return true;
 }
 
-/* What its cast to VARCHAR prints is the value itself. */
+/* Does its cast to VARCHAR print the value itself? */
 static bool type_prints(const char *text)
 {
 	return strcmp(text, "BLOB") != 0;

@@ -1,6 +1,6 @@
 /*
- * What the server's catalog says about a table: columns, the unique index on
- * the key, and who would notice how rows change. Read-only.
+ * The catalog's facts about a table: columns, the unique index on the key, and
+ * objects that notice how rows change. Read-only.
  */
 #ifndef TIDEMARK_DESTINATIONS_MYSQL_CATALOG_H
 #define TIDEMARK_DESTINATIONS_MYSQL_CATALOG_H

@@ -42,10 +42,10 @@ static int commit_reconnect(struct sql_mark *m, struct error *err)
 	return 0;
 }
 
-/* The old session holds the lock until it is over, one way or the other. It
- * may be there for long although nobody talks to it any more, so it is ended:
- * a COMMIT that is under way ends as it would. Numbers of sessions are not
- * given out again before the server restarts. */
+/* The old session holds the lock until it is over, one way or the other. It may
+ * live for long although nobody talks to it any more, so it is ended. A COMMIT
+ * that is under way ends as it would. The server does not give session numbers
+ * out again before it restarts. */
 static int commit_wait(struct mysql_target *d, struct error *err)
 {
 	char *name = mysql_target_lock_name(&d->place, LOCK_LOAD,

@@ -291,8 +291,8 @@ static void ddl_table_will_be(struct mysql_target_plan *plan,
 	t->exists = true;
 }
 
-/* Of each key the copy of a raw table has its newest row alone, and what is new
- * comes without our own columns. */
+/* The copy of a raw table has the newest row of each key alone, and new rows
+ * come without our own columns. */
 static void ddl_copy_of_raw(struct mysql_target_plan *plan,
 			    const struct place *place,
 			    const struct target *target)

@@ -207,7 +207,8 @@ static int format_clock(struct strbuf *out, const struct vector *v, size_t row,
 	return 0;
 }
 
-/* What means something to LOAD DATA, and NUL, for the sake of old servers. */
+/* Characters that mean something to LOAD DATA, and NUL, for the sake of old
+ * servers. */
 static char format_escape(uint8_t c)
 {
 	switch (c) {

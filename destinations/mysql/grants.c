@@ -13,7 +13,7 @@ int mysql_target_destination_grants(const struct connection *conn,
 	if (!rc)
 		rc = grants_place_find(&place, conn->name, table, g.database,
 				       '`', err);
-	/* Who may not see what hangs on a row may not take it away. */
+	/* A user who may not see foreign keys to a row may not take it away. */
 	if (!rc && (mode == LOAD_DELETE_INSERT || mode == LOAD_REPLACE))
 		grants_add_fmt(out, "sees foreign keys of other databases",
 			       "GRANT PROCESS ON *.* TO %s", g.account);

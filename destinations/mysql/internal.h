@@ -1,17 +1,19 @@
 /*
- * What the files of this folder share: the open destination, and the steps of
- * its work. mysql.c holds the ops table, session.c opens sessions, catalog.c
- * reads what exists, plan.c decides, ddl.c and statements.c write SQL,
- * prepare.c alters, mark.c keeps _tidemark_watermark, commit.c finds out about
- * a COMMIT, format.c and stage.c bring rows to the server, load.c merges them,
- * remove.c takes rows away, lock.c waits for others, refresh.c guards a table
- * that is built aside, swap.c puts it in place, watchers.c knows who depends on
- * a table, rights.c what the user may do, and blame.c says which table, row, or
- * right an error is about.
+ * Shared by the files of this folder: the open destination, and the steps of
+ * its work.
+ * - mysql.c holds the ops table, session.c opens sessions.
+ * - catalog.c reads the existing tables, plan.c decides.
+ * - ddl.c and statements.c write SQL, prepare.c alters.
+ * - mark.c keeps _tidemark_watermark, commit.c finds out about a COMMIT.
+ * - format.c and stage.c bring rows to the server, load.c merges them.
+ * - remove.c takes rows away, lock.c waits for others.
+ * - refresh.c guards a table that is built aside, swap.c puts it in place.
+ * - watchers.c knows who depends on a table, rights.c knows the user's rights.
+ * - blame.c says which table, row, or right an error is about.
  *
- * Two things differ from other servers. DDL commits: whatever is altered is
- * altered before a transaction begins, in an order in which every step may be
- * the last. And LOAD DATA LOCAL turns errors into warnings: see stage.c.
+ * Two things differ from other servers. DDL commits, so all alterations come
+ * before a transaction begins, in an order in which every step may be the last.
+ * And LOAD DATA LOCAL turns errors into warnings: see stage.c.
  */
 #ifndef TIDEMARK_DESTINATIONS_MYSQL_INTERNAL_H
 #define TIDEMARK_DESTINATIONS_MYSQL_INTERNAL_H
@@ -33,8 +35,8 @@
 /* The engine's table of functions; mysql.c. */
 extern const struct destination_ops mysql_destination;
 
-/* A process that is paused inside a transaction, or in the middle of its rows,
- * must not hold locks for ever: the server ends such a session, and the next
+/* A process may be paused inside a transaction, or in the middle of its rows.
+ * It must not hold locks for ever: the server ends such a session, and the next
  * run goes on. */
 #define MYSQL_TARGET_IDLE_SECONDS 30
 
@@ -63,11 +65,11 @@ struct mysql_target {
 	struct place place;
 	struct catalog_table table; /* the one that rows go into now */
 	const char *rows; /* its quoted name; in `place` */
-	char *signature; /* of it, once a batch was loaded; signature.c */
+	char *signature; /* the table's, once a batch was loaded; signature.c */
 	/* In a refresh: what is to be replaced, as prepare saw it. */
 	struct catalog_table replaced;
 	struct row_order order;
-	enum mysql_target_form *forms; /* of the batch's columns */
+	enum mysql_target_form *forms; /* the batch's columns' */
 	char *columns; /* quoted list of them */
 	char *load_columns; /* the same for LOAD DATA, with what it SETs */
 	char *insert_row; /* (?, ?, ...) */
@@ -98,14 +100,14 @@ struct mysql_target_surroundings {
 	bool readable_is_view;
 	bool invoker; /* its SQL SECURITY */
 	int64_t view_columns;
-	char *mark_fault; /* of the table of the marks */
+	char *mark_fault; /* the table of the marks' */
 };
 
 /* The table that is there now, and the steps to be done. */
 struct mysql_target_plan {
 	struct plan base;
-	struct catalog_table table; /* of place->base; in a dry run as it will
-				     * be */
+	struct catalog_table
+		table; /* place->base; in a dry run as it will be */
 	struct mysql_target_surroundings around;
 	struct mysql_target_type *wanted; /* one for each source column */
 	size_t n_wanted;
@@ -162,11 +164,11 @@ int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
 void mysql_target_lock_release(struct mysql_target *d,
 			       enum mysql_target_lock kind);
 /* End the session of that number (a text), if it has one of the pipeline's
- * locks: another that got the number after a restart of the server has none,
- * and without one it stands in nobody's way. */
+ * locks. After a restart of the server another session may have the number. It
+ * has no such lock, and without one it stands in nobody's way. */
 int mysql_target_lock_end_holder(struct mysql_target *d, const char *session,
 				 const char *pipeline, struct error *err);
-/* Of a session that has ended. */
+/* Forget the locks of a session that has ended. */
 void mysql_target_lock_forget(struct mysql_target *d);
 /* The name, of LOCK_LOAD's say; caller frees. */
 char *mysql_target_lock_name(const struct place *place,
@@ -178,8 +180,9 @@ void mysql_target_mark_init(struct mysql_target *d,
 /* The row as it is, into `out`. */
 int mysql_target_mark_read(struct mysql_target *d, const char *pipeline,
 			   struct checkpoint *out, struct error *err);
-/* In prepare, which has the pipeline's lock, as all do who write its row: STATE
- * if the row has a higher fence than the writer; raise it to the writer's. */
+/* In prepare, which has the pipeline's lock, as all do who write its row.
+ * STATE if the row has a higher fence than the writer; else raise it to the
+ * writer's. */
 int mysql_target_mark_check_fence(struct mysql_target *d,
 				  const struct target *target,
 				  struct error *err);
@@ -206,9 +209,9 @@ int mysql_target_stage_empty(struct mysql_target *d, struct error *err);
 /* A temporary table of the batch's columns (of its key alone), without rows. */
 int mysql_target_stage_like(struct mysql_target *d, const char *table,
 			    bool key_alone, struct error *err);
-/* 1: all rows are in; 0: at least one key was there already (or, straight into
- * the table, something did not fit), and the caller rolls back; DATA naming
- * column and row for what does not fit the stage. */
+/* 1: all rows are in. 0: at least one key was there already, and the caller
+ * rolls back. Straight into the table, 0 also if something did not fit. DATA
+ * naming column and row for a value that does not fit the stage. */
 int mysql_target_stage_fill(struct mysql_target *d, const struct batch *b,
 			    const char *table, struct error *err);
 
@@ -243,8 +246,8 @@ char *mysql_target_statement_pull(const struct mysql_target *d,
 char *mysql_target_statement_fresh(const struct mysql_target *d);
 char *mysql_target_statement_drop_fresh(const struct mysql_target *d);
 char *mysql_target_statement_insert_fresh(const struct mysql_target *d);
-/* One row of the stage whose key is another text than the stored one that its
- * collation takes for the same; NULL: no collation does that. */
+/* One row of the stage whose key is another text than the stored one, but equal
+ * by its collation; NULL: no collation does that. */
 char *mysql_target_statement_clash(const struct mysql_target *d);
 /* The key of one row, "id=7", that the merge (or append) still has to bring. */
 char *mysql_target_statement_pending(const struct mysql_target *d,
@@ -282,19 +285,19 @@ int mysql_target_preview_insert(struct mysql_target *d, int64_t *count,
 int mysql_target_explain_load(struct destination *base, struct explanation *out,
 			      struct error *err);
 
-/* refresh.c. In prepare, once the table is made: from now on the pipeline's
+/* refresh.c. In prepare, once the table is made. From now on the pipeline's
  * row has a batch_id of this refresh, and any other writer finds itself
  * overtaken. */
 int mysql_target_refresh_take_over(struct mysql_target *d,
 				   const struct target *target,
 				   struct error *err);
-/* What a killed refresh has left behind: a swap that has happened gets its
- * mark, and the tables aside are dropped. One that is under way is left. */
+/* Clean up after a killed refresh: a swap that has happened gets its mark, and
+ * the tables aside are dropped. A refresh under way is left. */
 int mysql_target_refresh_settle(struct mysql_target *d,
 				const struct place *place, const char *pipeline,
 				struct error *err);
-/* The next mark is written down beside the old one, in a transaction of its
- * own, before the tables are swapped; and takes its place behind that. */
+/* Write the next mark beside the old one, in a transaction of its own, before
+ * the tables are swapped. It takes the old mark's place afterwards. */
 int mysql_target_refresh_announce(struct mysql_target *d,
 				  const struct checkpoint *next,
 				  struct error *err);
@@ -357,7 +360,8 @@ char *mysql_target_rights_grant(struct mysql_client *db, const char *right,
  * Returns rc. */
 int mysql_target_blame(struct mysql_target *d, const struct target *target,
 		       int rc, struct error *err);
-/* Of a merge that the table has refused: add the row. To be rolled back. */
+/* The table has refused a merge: add the row to the error. To be rolled
+ * back. */
 int mysql_target_blame_row(struct mysql_target *d,
 			   const struct checkpoint *next, struct error *err);
 
@@ -377,7 +381,7 @@ int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
 			      struct error *err);
 /* BEGIN with a server that does not wait for us for ever, and its end. */
 int mysql_target_session_begin(struct mysql_target *d, struct error *err);
-/* What the server takes for ever: the lease; 0: leave it. */
+/* Tell the server how long a wait may last: the lease; 0: leave it. */
 int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
 			       struct error *err);
 /* Behind COMMIT: as mysql_target_session_rollback, without ROLLBACK. */

@@ -1,7 +1,7 @@
 /*
- * What MySQL's JSON type would change without a word. It reads a number that
- * is no integer of 64 bits as a double; inside the type it may be a DECIMAL,
- * which its text does not tell.
+ * JSON that MySQL's type would change without a word. It reads a number that is
+ * no integer of 64 bits as a double. Inside the type the number may be a
+ * DECIMAL, and its text does not tell that.
  */
 #ifndef TIDEMARK_DESTINATIONS_MYSQL_JSON_H
 #define TIDEMARK_DESTINATIONS_MYSQL_JSON_H

@@ -225,7 +225,7 @@ enum mysql_target_way mysql_target_load_way(const struct mysql_target *d)
 	return other ? WAY_STEPS : WAY_ONCE;
 }
 
-/* What is done at once comes to the same in steps, none of which names a copy
+/* A merge at once has the same result as one in steps, and no step names a copy
  * twice. */
 static int load_by_way(struct mysql_target *d, const struct checkpoint *next,
 		       struct load_counts *out, struct error *err)

@@ -21,7 +21,7 @@ static const char *const lock_doing[LOCK_KINDS] = {
 	[LOCK_REFRESH] = "another run of it is refreshing its table",
 };
 
-/* Who has the lock $1. */
+/* The holder of the lock $1. */
 static const char holder_sql[] =
 	"SELECT p.id, p.user, p.host, p.command, p.time\n"
 	"FROM information_schema.processlist p\n"
@@ -31,7 +31,8 @@ char *mysql_target_lock_name(const struct place *place,
 			     enum mysql_target_lock kind, const char *pipeline)
 {
 	char hash[DIGEST_TEXT_SIZE], *name;
-	/* Who appends to a raw table takes the next of its numbers. */
+	/* A writer that appends to a raw table takes the next of its
+	 * numbers. */
 	bool raw = kind == LOCK_LOAD && strcmp(place->table, place->base) != 0;
 	char *text = xstrfmt("%s.%s", place->database,
 			     kind == LOCK_DDL ? ""

@@ -212,10 +212,10 @@ int mysql_target_mark_claim(struct mysql_target *d, const struct target *target,
 	return sql_mark_change(&d->mark, &claim_mark, NULL, &facts, NULL, err);
 }
 
-/* The row, against whoever changes it by hand. In append those of all that load
- * into the table, too: its rows are numbered by one writer at a time, and the
- * one that comes last has the last word. The table is opened to be written to,
- * though no row of it is read: from then on DDL waits for the COMMIT. */
+/* Lock the row against changes by hand. In append lock the rows of all that
+ * load into the table, too. One writer at a time numbers its rows, and the last
+ * one has the last word. The table is opened for writing, though no row of it
+ * is read. From then on DDL waits for the COMMIT. */
 static int mark_lock_row(struct mysql_target *d, bool rows, struct error *err)
 {
 	bool all = d->target->mode == LOAD_APPEND || d->mark.first;

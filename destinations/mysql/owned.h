@@ -30,7 +30,8 @@ int mysql_target_owned_refuse(const char *fault, const struct place *place,
 /* Asks, and refuses. */
 int mysql_target_owned_check(struct mysql_client *db, const struct place *place,
 			     struct error *err);
-/* What check says of the view over a raw table; `invoker`: its security. */
+/* Problems of the view over a raw table, for `check`; `invoker`: its
+ * security. */
 void mysql_target_owned_look(bool invoker, const struct target *target,
 			     struct problems *out);
 

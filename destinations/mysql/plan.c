@@ -123,7 +123,7 @@ static void plan_check_owners(struct mysql_target_plan *plan)
 				&plan->base.inspection.problems);
 }
 
-/* What a unique index on the key would be of: no text without a bound. */
+/* Would a unique index on the key hold a text without a bound? */
 static bool plan_key_is_open(const struct mysql_target_plan *plan,
 			     const struct schema *s)
 {

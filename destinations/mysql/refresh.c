@@ -63,7 +63,7 @@ int mysql_target_refresh_take_over(struct mysql_target *d,
 	return rc;
 }
 
-/* Which of the two tables aside are there? The mark is read behind this. */
+/* Look which of the two tables aside exist. The mark is read behind this. */
 static int refresh_look(struct mysql_client *db, const struct place *place,
 			bool *building, bool *any, struct error *err)
 {

@@ -109,8 +109,8 @@ static void grant_take(struct sight *sight, const char *line, const char *right,
 	free(table);
 }
 
-/* Of several patterns that match a database the server heeds one: then all
- * have to have it. */
+/* If several patterns match a database, the server heeds one of them. So all
+ * have to have the right. */
 static bool grants_give(const struct mysql_client_result *r, const char *right,
 			const char *const params[2])
 {
@@ -157,7 +157,7 @@ char *mysql_target_rights_grant(struct mysql_client *db, const char *right,
 	return strbuf_detach(&sb);
 }
 
-/* What a mode or a refresh takes beyond what every load does. */
+/* Rights that a mode or a refresh needs beyond those of every load. */
 struct rights_needed {
 	const char *right;
 	bool always, refresh, append, delete_insert;

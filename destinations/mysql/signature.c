@@ -43,8 +43,8 @@ static bool signature_same_column(const struct catalog_column *a,
 	       a->auto_increment == b->auto_increment;
 }
 
-/* All that decides how a batch is loaded. Who points at the table was looked
- * for by other means, and is not looked for again. */
+/* Compare all that decides how a batch is loaded. Tables that point at this one
+ * were searched by other means, and are not searched again. */
 bool mysql_target_signature_same(const struct catalog_table *a,
 				 const struct catalog_table *b)
 {

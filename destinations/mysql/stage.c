@@ -9,9 +9,9 @@
 #include "core/data/value.h"
 #include "destinations/mysql/internal.h"
 
-/* What is written down before it is sent. */
+/* Bytes that are collected before they are sent. */
 #define STAGE_PIECE (64 * 1024)
-/* What one INSERT carries at most, and beside its values. */
+/* The most bytes of one INSERT, and its bytes beside the values. */
 #define INSERT_BYTES ((size_t)1 << 20)
 #define INSERT_EXTRA ((size_t)4096)
 
@@ -89,9 +89,9 @@ int mysql_target_stage_describe(struct mysql_target *d, struct error *err)
 	return rc;
 }
 
-/* Types and collations of the table's own: what does not fit there does not
- * fit here, where the row is known; and keys that are one there are one
- * here. */
+/* The stage has the table's own types and collations. A value that does not fit
+ * there does not fit here, where the row is known. Keys that are equal there
+ * are equal here. */
 int mysql_target_stage_like(struct mysql_target *d, const char *table,
 			    bool key_alone, struct error *err)
 {
@@ -158,7 +158,7 @@ int mysql_target_stage_empty(struct mysql_target *d, struct error *err)
 struct stage_rows {
 	struct mysql_target *d;
 	const struct batch *b;
-	size_t at; /* of d->order */
+	size_t at; /* index into d->order */
 	bool straight; /* into the table, not the stage */
 };
 
@@ -259,7 +259,7 @@ static int stage_load(struct mysql_target *d, const struct batch *b,
 /* ---- where LOCAL is forbidden */
 
 struct insert_chunk {
-	struct strbuf text; /* of the values, one behind the other */
+	struct strbuf text; /* the values' bytes, one behind the other */
 	struct mysql_client_value
 		*values; /* `bytes` NULL or not, until all are in */
 	size_t n_rows;

@@ -221,8 +221,9 @@ char *mysql_target_statement_insert(const struct mysql_target *d)
 	return strbuf_detach(&sb);
 }
 
-/* One pass over both: a row that is stored and the same is not even looked at
- * again; what is left is new or changed, and the conflict tells which. */
+/* One pass over both tables. A stored row that is the same is not even looked
+ * at again. The remaining rows are new or changed, and the conflict tells
+ * which. */
 char *mysql_target_statement_merge(const struct mysql_target *d,
 				   const char *delivered)
 {
@@ -278,7 +279,7 @@ static void statement_from_newest(struct strbuf *sb,
 	strbuf_addf(sb, "\nFROM %s s LEFT JOIN %s n ON ", d->place.stage,
 		    d->rows);
 	statement_key(sb, s, "n");
-	if (d->target->preview) { /* of a key the copy has the newest alone */
+	if (d->target->preview) { /* the copy has each key's newest row alone */
 		strbuf_addstr(sb, "\nWHERE ");
 		statement_column(sb, "n", s->columns[s->key[0]].name);
 		strbuf_addstr(sb, " IS NULL OR ");

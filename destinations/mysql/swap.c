@@ -60,7 +60,7 @@ static int swap_look(struct mysql_target *d, bool *exists, struct error *err)
 					  &problems);
 		rc = problems_to_error(&problems, err);
 	}
-	/* What was done to it meanwhile, the new table has not. */
+	/* The new table lacks changes made to the old one meanwhile. */
 	if (!rc && !mysql_target_signature_same(&d->replaced, &old))
 		rc = mysql_target_signature_refuse(d->target, err);
 	*exists = old.exists;
@@ -93,9 +93,9 @@ static int swap_view(struct mysql_target *d, struct error *err)
 	return rc;
 }
 
-/* RENAME commits, and so does DROP. So the next mark is written down before it,
- * and takes its place behind it; whoever comes after a crash sees by the tables
- * which it was (mysql_target_refresh_settle). */
+/* RENAME commits, and so does DROP. So the next mark is written before the
+ * RENAME, and takes its place behind it. After a crash the tables tell which
+ * step came last (mysql_target_refresh_settle). */
 int mysql_target_swap_tables(struct sql_mark *m, const struct checkpoint *next,
 			     struct error *err)
 {

@@ -19,7 +19,7 @@
 #define INET6_SINCE   100500
 #define INET4_SINCE   101000
 #define KEY_TEXT_MOST 700 /* characters of a text key without a bound */
-/* Of the 65535 bytes of a row, for text columns that are no key. */
+/* Part of a row's 65535 bytes, for text columns that are no key. */
 #define ROW_BYTES 40000
 
 void mysql_target_type_release(struct mysql_target_type *t)
@@ -31,7 +31,7 @@ void mysql_target_type_release(struct mysql_target_type *t)
 struct base_name {
 	const char *name;
 	enum mysql_target_base base;
-	int width; /* of integers and INET */
+	int width; /* bytes of integers and INET */
 };
 
 static const struct base_name base_names[] = {

@@ -1,7 +1,7 @@
 /*
- * MySQL's and MariaDB's types as a destination sees them: which one a source
- * column gets, whether an existing column holds it, and in which text form its
- * values travel.
+ * MySQL's and MariaDB's types for a destination: the type that a source column
+ * gets, and whether an existing column holds it. Also the text form in which
+ * its values travel.
  */
 #ifndef TIDEMARK_DESTINATIONS_MYSQL_TYPES_H
 #define TIDEMARK_DESTINATIONS_MYSQL_TYPES_H
@@ -23,11 +23,11 @@ enum mysql_target_base {
 	MYSQL_TARGET_YEAR,
 	MYSQL_TARGET_CHAR,
 	MYSQL_TARGET_VARCHAR,
-	MYSQL_TARGET_TEXT, /* of any size */
+	MYSQL_TARGET_TEXT, /* any size */
 	MYSQL_TARGET_ENUM, /* or SET */
 	MYSQL_TARGET_BINARY,
 	MYSQL_TARGET_VARBINARY,
-	MYSQL_TARGET_BLOB, /* of any size */
+	MYSQL_TARGET_BLOB, /* any size */
 	MYSQL_TARGET_DATE,
 	MYSQL_TARGET_DATETIME,
 	MYSQL_TARGET_TIMESTAMP,
@@ -49,11 +49,11 @@ struct mysql_target_type {
 };
 void mysql_target_type_release(struct mysql_target_type *t);
 
-/* What the server can do. */
+/* The server's abilities. */
 struct mysql_target_dialect {
 	bool mariadb;
 	unsigned long version;
-	const char *collation; /* of utf8mb4: by bytes, blanks count */
+	const char *collation; /* for utf8mb4: by bytes, blanks count */
 };
 
 /* InnoDB takes this much of a key, DYNAMIC row format. */
@@ -100,8 +100,8 @@ enum mysql_target_form {
 enum mysql_target_form
 mysql_target_type_form(enum type_kind kind,
 		       const struct mysql_target_type *actual);
-/* The SQL of a `value` that LOAD DATA has in a variable, or INSERT in a "?":
- * the value alone if it is understood as it is. */
+/* The SQL of a `value` that LOAD DATA has in a variable, or INSERT in a "?". It
+ * is the value alone if the server understands it as it is. */
 bool mysql_target_type_needs_cast(const struct mysql_target_type *actual,
 				  const char *charset);
 void mysql_target_type_cast(struct strbuf *sb,

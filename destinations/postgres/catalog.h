@@ -1,6 +1,6 @@
 /*
- * What the server's catalog says about a table: columns, the unique index on
- * the key and its operators, and who would notice how rows change.
+ * The catalog's facts about a table: columns, the unique index on the key and
+ * its operators, and objects that notice how rows change.
  */
 #ifndef TIDEMARK_DESTINATIONS_POSTGRES_CATALOG_H
 #define TIDEMARK_DESTINATIONS_POSTGRES_CATALOG_H
@@ -25,11 +25,12 @@ struct catalog_table {
 	char kind; /* pg_class.relkind: r p v m f */
 	bool row_security;
 	bool rules;
-	bool triggers; /* of users */
+	bool triggers; /* users' triggers */
 	bool filters; /* rules, policies or triggers may take rows away */
 	bool referenced; /* by a foreign key of another table */
 	bool published;
-	/* Of others, who can have code run with our rights; NULL: of none. */
+	/* Faults by which other roles can have code run with our rights; NULL:
+	 * none. */
 	char *owner_fault; /* "belongs to role x" */
 	char *code_fault; /* "has triggers that run ... of role x and is
 			   * referenced by table y of role z" */
@@ -39,16 +40,16 @@ struct catalog_table {
 	struct strlist operators; /* = of each key column: "pg_catalog.=" */
 	struct catalog_column *columns; /* in the table's order */
 	size_t n_columns;
-	/* What it was like before any of the above was read; NULL: gone. */
+	/* Its signature before any of the above was read; NULL: gone. */
 	char *signature;
 };
 
-/* SQL of the relation c of pg_class: all that decides what becomes of a row
- * that is sent there. DDL that changes it has to wait for the ROW EXCLUSIVE
- * lock of a load, but for ATTACH PARTITION and for the body of a trigger's
- * function. The number of the transaction that wrote a catalog's row changes
- * with each ALTER, and with CREATE OR REPLACE; that of the file with TRUNCATE,
- * which takes away rows below the mark. */
+/* SQL about the relation c of pg_class: all that decides the fate of a row that
+ * is sent there. DDL that changes it has to wait for the ROW EXCLUSIVE lock of
+ * a load. ATTACH PARTITION and the body of a trigger's function are exceptions.
+ * The number of the transaction that wrote a catalog's row changes with each
+ * ALTER, and with CREATE OR REPLACE. The number of the file changes with
+ * TRUNCATE, which takes away rows below the mark. */
 #define POSTGRES_SIGNATURE                                                     \
 	"concat_ws(E'\\n',\n"                                                  \
 	"  concat_ws(' ', c.oid, c.relkind, c.relowner, c.relrowsecurity,\n"   \

@@ -172,8 +172,9 @@ void postgres_ddl_copy(struct postgres_plan *plan, const struct place *place,
 	strbuf_release(&sb);
 }
 
-/* `raw` as it is, or will be: its columns in their order, then what the
- * source has beyond them, so that CREATE OR REPLACE can add to the view. */
+/* The view over `raw` as it is, or will be. Its columns come in their order,
+ * and then the source's other columns, so that CREATE OR REPLACE can add to the
+ * view. */
 void postgres_ddl_view(struct strbuf *sb, const struct place *place,
 		       const struct target *target,
 		       const struct catalog_table *raw)

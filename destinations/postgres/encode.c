@@ -177,8 +177,8 @@ static void encode_float64(struct strbuf *out, const struct vector *v,
 	encode_field_64(out, bits);
 }
 
-/* Infinities are the extremes in both calendars. What lies before the server's
- * first day has to stay there, for the server to refuse it. */
+/* Infinities are the extremes in both calendars. A day before the server's
+ * first one stays there, for the server to refuse it. */
 static void encode_date(struct strbuf *out, int32_t days)
 {
 	if (days != INT32_MIN && days != INT32_MAX &&

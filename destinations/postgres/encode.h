@@ -1,7 +1,7 @@
 /*
- * A batch's rows as the stream of COPY FROM STDIN: in binary form when every
- * column has one, else in text form, where the server's own input functions
- * read the values (a cast would cut a long varchar without a word).
+ * A batch's rows as the stream of COPY FROM STDIN. The stream is binary when
+ * every column has a binary form. Else it is text, and the server's own input
+ * functions read the values (a cast would cut a long varchar without a word).
  */
 #ifndef TIDEMARK_DESTINATIONS_POSTGRES_ENCODE_H
 #define TIDEMARK_DESTINATIONS_POSTGRES_ENCODE_H
@@ -17,7 +17,7 @@ struct encoder {
 	enum wire *wires; /* one for each column of the batch */
 	size_t n;
 	bool binary;
-	struct strbuf out; /* what is to be sent; the caller resets it */
+	struct strbuf out; /* bytes to send; the caller resets it */
 	struct strbuf scratch; /* a value's text */
 };
 

@@ -6,7 +6,7 @@ static const char cluster_sql[] =
 	"SELECT current_database(), system_identifier::text\n"
 	"FROM pg_control_system()";
 
-/* Who may not ask for the cluster knows its address. */
+/* A role that may not ask for the cluster knows its address. */
 static const char address_sql[] =
 	"SELECT current_database(), NULL,\n"
 	"  host(inet_server_addr()) || ':' || inet_server_port()";

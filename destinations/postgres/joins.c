@@ -1,11 +1,11 @@
 #include "clients/pg_explain.h"
 #include "destinations/postgres/postgres.h"
 
-/* The session looks each key up in the table's index (see postgres.c). The
- * planner reads all of the table for each row instead, or all of the stage,
- * where it takes the table for a few rows: and it does so for long after
- * somebody has emptied, vacuumed and filled it again. A table of a few rows is
- * as well read once, and so is one that only seems to be. */
+/* The session looks each key up in the table's index (see postgres.c). If the
+ * planner takes the table for a few rows, it reads all of the table for each
+ * row instead, or all of the stage. It does so for long after somebody has
+ * emptied, vacuumed and filled the table again. A table of a few rows may as
+ * well be read once, and so may one that only seems small. */
 int postgres_joins_choose(struct postgres_destination *d, const char *table,
 			  struct error *err)
 {

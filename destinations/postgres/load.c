@@ -8,7 +8,7 @@
 #include "destinations/common/refusals.h"
 #include "destinations/postgres/postgres.h"
 
-/* What is encoded before it is sent. */
+/* Bytes that are encoded before they are sent. */
 #define COPY_PIECE (64 * 1024)
 
 #define UNIQUE_VIOLATION "23505"
@@ -99,8 +99,8 @@ int postgres_load_copy(struct postgres_destination *d, const struct batch *b,
 	return rc;
 }
 
-/* What locks the pipeline's row is to be the transaction itself: of a row that
- * a subtransaction has changed nobody can say who holds it. */
+/* The transaction itself has to lock the pipeline's row. If a subtransaction
+ * has changed the row, nobody can say who holds it. */
 static int load_release(struct postgres_destination *d, const char *savepoint,
 			struct error *err)
 {

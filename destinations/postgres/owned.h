@@ -1,6 +1,7 @@
 /*
- * Objects under our names that others have made, or have added to: the table of
- * the marks and a raw table have to be ours alone, a target may be of anybody.
+ * Objects under our names that others have made, or have added to. The table of
+ * the marks and a raw table have to be ours alone, a target may belong to
+ * anybody.
  */
 #ifndef TIDEMARK_DESTINATIONS_POSTGRES_OWNED_H
 #define TIDEMARK_DESTINATIONS_POSTGRES_OWNED_H
@@ -23,8 +24,8 @@ int postgres_owned_explain(struct pg *pg, const struct place *place,
 /* In a transaction, which is rolled back when they fail. */
 int postgres_owned_check(struct postgres_destination *d,
 			 const struct place *place, struct error *err);
-/* What check says of the table with the target's rows: that others may alter
- * it, or that its triggers run functions of others. */
+/* Problems of the table with the target's rows, for `check`: others may alter
+ * it, or its triggers run functions of others. */
 void postgres_owned_look(const struct catalog_table *t,
 			 const struct place *place, const struct target *target,
 			 struct problems *out);

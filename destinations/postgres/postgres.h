@@ -1,13 +1,15 @@
 /*
- * What the files of this folder share: the open destination, and the steps of
- * its work. postgres.c holds the ops table, session.c opens sessions,
- * catalog.c reads what exists, plan.c decides, prepare.c alters, mark.c keeps
- * _tidemark_watermark, commit.c finds out about a COMMIT, statements.c writes
- * SQL, joins.c sees to their plans, load.c loads, watch.c counts what became of
- * a batch, signature.c tells whether the table is still the one that was
- * prepared, remove.c removes, lock.c waits for others, refresh.c guards a
- * stage, swap.c replaces, owned.c looks for objects that others have made under
- * our names.
+ * Shared by the files of this folder: the open destination, and the steps of
+ * its work.
+ * - postgres.c holds the ops table, session.c opens sessions.
+ * - catalog.c reads the existing tables, plan.c decides, prepare.c alters.
+ * - mark.c keeps _tidemark_watermark, commit.c finds out about a COMMIT.
+ * - statements.c writes SQL, joins.c sees to their plans, load.c loads.
+ * - watch.c counts the effect of a batch.
+ * - signature.c tells whether the table is still the one that was prepared.
+ * - remove.c removes, lock.c waits for others, refresh.c guards a stage, swap.c
+ *   replaces.
+ * - owned.c looks for objects that others have made under our names.
  *
  * The session runs under search_path = pg_catalog, pg_temp: every name is
  * qualified, and a stage can only be ours.
@@ -42,7 +44,7 @@ struct postgres_destination {
 	struct pg *pg;
 	pthread_mutex_t swapping; /* guards `pg` against interrupt() */
 	char *session; /* "PID START" of ours: for whoever has to end it */
-	int64_t lease_us; /* of the writer; 0: none */
+	int64_t lease_us; /* the writer's; 0: none */
 
 	const struct target *target; /* since prepare */
 	struct place place;
@@ -86,14 +88,14 @@ struct postgres_surroundings {
 	bool may_stage;
 	char *database; /* quoted */
 	char readable; /* relkind of the name that readers use; 0: none */
-	char *readable_fault; /* whose it is, unless it is ours */
-	char *mark_fault; /* of the table of the marks */
+	char *readable_fault; /* its owner, unless it is ours */
+	char *mark_fault; /* the table of the marks' */
 };
 
 /* The table that is there now, and the steps to be done. */
 struct postgres_plan {
 	struct plan base;
-	struct catalog_table table; /* of place->base */
+	struct catalog_table table; /* in place->base */
 	struct postgres_surroundings around;
 	struct sql_type *wanted; /* one for each source column */
 	size_t n_wanted;
@@ -195,9 +197,9 @@ int postgres_signature_check_again(struct postgres_destination *d,
 /* Is the error that of a table which was dropped? */
 bool postgres_signature_is_gone(const struct error *err);
 
-/* watch.c: where triggers, rules or policies may take rows away, what is to
- * happen to the batch in the stage is counted before it is merged, and looked
- * for behind it. Elsewhere both do nothing. */
+/* watch.c: triggers, rules or policies may take rows away. Then the effect of
+ * the batch in the stage is counted before it is merged, and looked for behind
+ * it. Elsewhere both do nothing. */
 struct watch {
 	int64_t replacing, missing, appending;
 };
@@ -252,14 +254,14 @@ int postgres_swap_inspect(struct pg *pg, const struct place *place,
 			  struct problems *out, struct error *err);
 
 /* refresh.c. From prepare to finish() the session of a refresh holds an
- * advisory lock, so that nobody takes its stage for a left-over, and no second
+ * advisory lock. So nobody takes its stage for a left-over, and no second
  * refresh begins: STATE naming the backend, after some seconds. */
 int postgres_refresh_lock(struct postgres_destination *d,
 			  const struct target *target, struct error *err);
-/* Of the lock that is held, if any. */
+/* Give the lock back, if it is held. */
 void postgres_refresh_unlock(struct postgres_destination *d);
-/* In the transaction that makes the stage: from now on the pipeline's row has
- * a batch_id of this refresh, and any other writer finds itself overtaken. */
+/* In the transaction that makes the stage. From now on the pipeline's row has a
+ * batch_id of this refresh, and any other writer finds itself overtaken. */
 int postgres_refresh_take_over(struct postgres_destination *d,
 			       const struct target *target, struct error *err);
 /* The stage of a refresh that was killed; one that is under way is left. */
@@ -271,7 +273,7 @@ int postgres_stage_create(struct postgres_destination *d, struct error *err);
 /* Open the session; also to reconnect. */
 int postgres_session_open(struct postgres_destination *d, struct pg **out,
 			  struct error *err);
-/* Who the session is: its pid and when it began. */
+/* The session's name: its pid and when it began. */
 int postgres_session_start(struct postgres_destination *d, struct error *err);
 /* End the one of that name, if it is still there: it may hold locks although
  * nobody talks to it any more. Through any connection. */

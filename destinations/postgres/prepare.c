@@ -87,7 +87,7 @@ static int prepare_plan(struct postgres_destination *d,
 	return rc;
 }
 
-/* What is planned is what is altered: nobody else alters the table between. */
+/* The altered table is the planned one: nobody else alters it in between. */
 static int prepare_lock_table(struct postgres_destination *d,
 			      const struct plan *plan, struct error *err)
 {
@@ -186,9 +186,9 @@ static int prepare_encoder(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
-/* Rows can go straight into an empty table that shows COPY the same face as
- * INSERT: no rules, no row security (COPY FROM refuses it); nor a trigger whose
- * work is to be looked at. */
+/* Rows can go straight into an empty table that treats COPY like INSERT. It has
+ * no rules and no row security (COPY FROM refuses it), nor a trigger whose work
+ * is to be looked at. */
 static int prepare_direct(struct postgres_destination *d, struct error *err)
 {
 	/* A copy has no rows yet: those of the table itself count. */

@@ -8,7 +8,7 @@
 static const char schema_sql[] = "SELECT nspname FROM pg_namespace\n"
 				 "WHERE oid = pg_my_temp_schema()";
 
-/* Who would notice how rows change decides which statements a load takes. */
+/* Objects that notice how rows change decide which statements a load takes. */
 static void preview_take_watchers(struct catalog_table *copy,
 				  const struct catalog_table *t)
 {

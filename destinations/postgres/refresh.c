@@ -19,7 +19,7 @@ static const char take_sql[] =
 	"UPDATE ONLY %s SET batch_id = $2, updated_at = clock_timestamp()\n"
 	"WHERE pipeline = $1 RETURNING fence, rows_total";
 
-/* Of the stage's name with its schema. */
+/* The lock's key, made of the stage's name with its schema. */
 static char *refresh_key(const struct place *place)
 {
 	char hash[DIGEST_TEXT_SIZE];

@@ -4,13 +4,13 @@
 #include "core/base/failpoint.h"
 #include "destinations/postgres/postgres.h"
 
-/* The pinned session, and: the stage's schema last, so that nothing in it can
- * stand for a catalog. The merge looks keys up in the target's index, in the
- * stage's (key) order: a hash or merge join would read the whole target for
- * each batch, which the planner, knowing nothing about the stage, may well
- * choose. */
+/* Settings of the pinned session. The stage's schema comes last, so that
+ * nothing in it can stand for a catalog. The merge looks keys up in the
+ * target's index, in the stage's (key) order. A hash or merge join would read
+ * the whole target for each batch. The planner knows nothing about the stage,
+ * and may well choose it. */
 /* A process that is paused inside a transaction must not hold its locks for
- * ever: the server ends such a session, and the next run goes on. */
+ * ever. The server ends such a session, and the next run goes on. */
 static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
 				  "SET idle_in_transaction_session_timeout = "
 				  "'30s';\n"

@@ -198,7 +198,7 @@ static void statement_not_older(struct strbuf *sb,
 	else
 		strbuf_addf(sb, "\n  AND (%s IS NULL OR %s IS NULL OR %s <= %s",
 			    old, new, old, new);
-	/* What this pipeline has updated has marks of others. */
+	/* Rows that this pipeline has updated have marks of others. */
 	if (d->target->mode != LOAD_UPDATE)
 		strbuf_addf(sb, "\n    OR %s <= %s", old, delivered);
 	strbuf_addstr(sb, d->target->in_place ? "" : ")");
@@ -309,7 +309,7 @@ static char *statement_insert_raw(const struct postgres_destination *d)
 	return strbuf_detach(&sb);
 }
 
-/* What is to happen to the stage's rows, and in append what has. */
+/* Count the coming effect on the stage's rows, and in append the past one. */
 static void statement_watch(struct postgres_destination *d,
 			    const struct postgres_plan *plan)
 {
@@ -414,8 +414,9 @@ static void statement_pulled(struct strbuf *sb,
 	}
 }
 
-/* The table's rows of the stage's keys, unless they are in the copy already,
- * perhaps as an earlier batch has left them; of a raw table, the newest. */
+/* Copy the table's rows of the stage's keys, unless the copy has them
+ * already, perhaps as an earlier batch has left them. A raw table gives its
+ * newest rows. */
 static char *statement_pull(const struct postgres_destination *d,
 			    const struct postgres_plan *plan)
 {

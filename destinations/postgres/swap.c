@@ -40,8 +40,8 @@ static const char lost_sql[] =
 	"FROM pg_inherits WHERE inhparent = $1 OR inhrelid = $1\n"
 	"ORDER BY 1";
 
-/* What the new table has to be told so that it is like the old one, as
- * statements: $1 old, $2 new name. The owner last: it ends our own rights. */
+/* Statements that make the new table like the old one: $1 old, $2 new name. The
+ * owner comes last: it ends our own rights. */
 static const char keep_sql[] =
 	"SELECT 1, format('GRANT %s ON %s TO %s%s', a.privilege_type, "
 	"$2::text,\n"
@@ -227,7 +227,7 @@ static int swap_drop_old(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
-/* What was done to the old table since prepare, the new one has not. */
+/* The new table lacks changes made to the old table since prepare. */
 static int swap_check_old(struct postgres_destination *d,
 			  const struct catalog_table *old, struct error *err)
 {

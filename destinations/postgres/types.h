@@ -1,6 +1,6 @@
 /*
- * PostgreSQL types as a destination sees them: which type a source column
- * gets, whether an existing column's type holds it, how two values are told
+ * PostgreSQL's types for a destination: the type that a source column gets, and
+ * whether an existing column's type holds it. Also how two values are told
  * apart, and in which binary form a batch's values travel.
  */
 #ifndef TIDEMARK_DESTINATIONS_POSTGRES_TYPES_H
@@ -49,9 +49,9 @@ enum type_oid {
 
 struct sql_type {
 	char *name; /* as DDL writes it: "numeric(10,2)" */
-	uint32_t oid; /* of the type */
-	uint32_t base; /* of what a domain is made of; else `oid` */
-	int32_t modifier; /* of `base`; -1: none */
+	uint32_t oid; /* the type's */
+	uint32_t base; /* for a domain its base type's; else `oid` */
+	int32_t modifier; /* the base type's; -1: none */
 	char kind; /* pg_type.typtype of `base`: b e c r d m */
 };
 

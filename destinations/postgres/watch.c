@@ -5,7 +5,7 @@
 #include "destinations/common/mark_moved.h"
 #include "destinations/postgres/postgres.h"
 
-/* What may take rows away from the relation $1, by name. */
+/* Objects that may take rows away from the relation $1, by name. */
 static const char names_sql[] =
 	"WITH it AS (SELECT oid, relrowsecurity,\n"
 	"    ARRAY(SELECT oid UNION SELECT relid FROM pg_partition_tree(oid))\n"
@@ -131,8 +131,8 @@ static int watch_look(struct postgres_destination *d, const struct watch *w,
 	return rc;
 }
 
-/* What a deferred trigger takes away is gone once it has run, so it runs now:
- * COMMIT gives no answer to a question. */
+/* Rows that a deferred trigger takes away are gone once it has run. So it runs
+ * now: COMMIT gives no answer to a question. */
 int postgres_watch_end(struct postgres_destination *d, const struct watch *w,
 		       int n, const char *const *params,
 		       const struct load_counts *done, struct error *err)

@@ -1,4 +1,4 @@
-/* What a table of an SQLite file looks like. Read-only. */
+/* The form of a table of an SQLite file. Read-only. */
 #ifndef TIDEMARK_DESTINATIONS_SQLITE_CATALOG_H
 #define TIDEMARK_DESTINATIONS_SQLITE_CATALOG_H
 
@@ -49,8 +49,8 @@ int sqlite_target_catalog_triggers(struct sqlite *db, const char *table,
 /* The statements of what falls with a table: its indexes and triggers. */
 int sqlite_target_catalog_dependents(struct sqlite *db, const char *table,
 				     struct strlist *out, struct error *err);
-/* What stands in CREATE TABLE behind the name: "(id integer ...) STRICT";
- * caller frees. */
+/* The text of CREATE TABLE behind the name: "(id integer ...) STRICT"; caller
+ * frees. */
 int sqlite_target_catalog_body(struct sqlite *db, const char *table, char **out,
 			       struct error *err);
 /* The first column of each row of a query with one text parameter. */

@@ -1,9 +1,10 @@
 /*
- * What the files of this folder share: the open destination, and the steps of
- * its work. sqlite.c holds the ops table, catalog.c reads what exists, types.c
- * knows how values are stored, plan.c decides, prepare.c alters, mark.c keeps
- * _tidemark_watermark, statements.c writes SQL, bind.c
- * hands rows over, load.c loads, remove.c removes, swap.c replaces.
+ * Shared by the files of this folder: the open destination, and the steps of
+ * its work.
+ * - sqlite.c holds the ops table, catalog.c reads the existing tables.
+ * - types.c knows how values are stored, plan.c decides, prepare.c alters.
+ * - mark.c keeps _tidemark_watermark, statements.c writes SQL.
+ * - bind.c hands rows over, load.c loads, remove.c removes, swap.c replaces.
  *
  * One file is one database: everything is in its schema `main`, and one
  * transaction holds a batch and its mark.
@@ -60,8 +61,8 @@ struct sqlite_target {
 	bool previewed; /* the table is as the statements take it to be */
 	struct row_order order;
 	struct strbuf texts; /* values of one row in text form */
-	struct strbuf delivered; /* of the batch at hand, in stored form */
-	/* Of the table that is loaded; in a refresh, of what is replaced. */
+	struct strbuf delivered; /* for the batch at hand, in stored form */
+	/* The loaded table's; in a refresh, the replaced table's. */
 	char *signature, *replaced;
 	int64_t schema_version; /* at which the signature was last looked at */
 };
@@ -72,13 +73,13 @@ int sqlite_target_make(struct sqlite_target *d, struct error *err);
 /* The table that is there now, and the steps to be done. */
 struct sqlite_plan {
 	struct plan base;
-	struct catalog_table table; /* of place->base */
+	struct catalog_table table; /* in place->base */
 };
 extern const struct plan_engine sqlite_target_plan_engine;
 /* ddl.c: as in struct plan_engine. */
 int sqlite_target_plan_ddl(struct plan *base, struct error *err);
-/* Of a raw table: CREATE INDEX; CREATE VIEW over its columns as they are in
- * `raw`, and the source's that are still to be added. */
+/* For a raw table: CREATE INDEX, and CREATE VIEW. The view has the columns as
+ * they are in `raw`, and the source's columns that are still to be added. */
 void sqlite_target_ddl_raw_index(struct strbuf *sb, const struct place *place,
 				 const struct target *target);
 void sqlite_target_ddl_view(struct strbuf *sb, const struct place *place,
@@ -123,7 +124,7 @@ int sqlite_target_mark_claim(struct sqlite_target *d,
  * pipeline finds itself overtaken. */
 int sqlite_target_mark_take_over(struct sqlite_target *d, const char *pipeline,
 				 struct error *err);
-/* Of a refresh that ends without finish(), as far as that can be done. */
+/* Undo the row of a refresh that ends without finish(), as far as possible. */
 void sqlite_target_mark_give_back(struct sqlite_target *d);
 /* The row, if it is about this target: `known` and what comes with it. */
 int sqlite_target_mark_history(struct sqlite *db, const struct place *place,

@@ -273,8 +273,9 @@ static int load_refuse_left_out(struct sqlite_target *d, struct error *err)
 	return -ERROR_DATA;
 }
 
-/* RAISE(IGNORE) in a trigger takes a row away without a word, as does one that
- * deletes it behind the insert; and nothing would ever bring it again. */
+/* RAISE(IGNORE) in a trigger takes a row away without a word, and so does a
+ * trigger that deletes it behind the insert. Nothing would ever bring such a
+ * row again. */
 static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
 			       struct error *err)
 {

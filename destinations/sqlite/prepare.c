@@ -23,8 +23,8 @@ static size_t prepare_before_row(const struct plan *plan)
 	return plan->inspection.ddl.n;
 }
 
-/* The order of a raw table is that of its numbers: they go on where they were,
- * whatever became of the pipeline's row, or whichever pipeline wrote them. */
+/* The order of a raw table is that of its numbers. They go on where they were,
+ * even if the pipeline's row is gone, or other pipelines wrote them. */
 static int prepare_numbers(struct sqlite_target *d, const struct plan *plan,
 			   const struct target *target, struct error *err)
 {
@@ -75,7 +75,8 @@ static int prepare_plan(struct sqlite_target *d, const struct target *target,
 					      &d->signature, err);
 
 	d->schema_version = -1;
-	/* Who claims the pipeline knows that no refresh of it is alive. */
+	/* A writer that claims the pipeline knows that no refresh of it is
+	 * alive. */
 	if (!rc && !target->writer.claim)
 		rc = sqlite_target_mark_check_free(d, target->pipeline, err);
 	return rc ? rc

@@ -55,9 +55,9 @@ static void preview_columns(struct strbuf *sb, const struct catalog_table *t,
 	}
 }
 
-/* The table's row of the key at hand (of a raw table, the newest), unless it is
- * in the copy already, perhaps as an earlier row has left it. All columns are
- * bound: the last one has to be named. */
+/* Copy the table's row of the key at hand, unless the copy has it already,
+ * perhaps as an earlier row has left it. A raw table gives its newest row. All
+ * columns are bound: the last one has to be named. */
 static int preview_pull(struct sqlite_target *d, const struct target *target,
 			const struct catalog_table *t,
 			const struct catalog_table *copy, struct error *err)
@@ -87,7 +87,7 @@ static int preview_pull(struct sqlite_target *d, const struct target *target,
 	return rc;
 }
 
-/* Of the table itself the copy has everything but who would notice. */
+/* The copy has everything of the table but its triggers and foreign keys. */
 static int preview_statements(struct sqlite_target *d,
 			      const struct target *target,
 			      const struct sqlite_plan *plan, struct error *err)

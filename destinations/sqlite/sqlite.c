@@ -88,8 +88,8 @@ static void sqlite_target_close(struct destination *base)
 	free(d);
 }
 
-/* One that a killed process has left; whoever closes the file last folds it
- * in, unless told not to, and then leaves one behind where there was none. */
+/* Has a killed process left a log? Whoever closes the file last folds it in,
+ * unless told not to. Then it leaves one behind where there was none. */
 static bool sqlite_target_has_log(const char *path)
 {
 	char *log = xstrfmt("%s-wal", path);

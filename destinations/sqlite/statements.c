@@ -87,10 +87,11 @@ static void statement_same_version(struct statement *s, size_t mark)
 	strbuf_addch(&s->sql, ')');
 }
 
-/* Never older over newer, unless the stored one is no newer than what this
- * pipeline has delivered itself (the last parameter); without a mark nothing
- * says which is older, and the source's word counts. The function also notes
- * that the row was there already, so it is called in any case. */
+/* An older version never replaces a newer one. The exception is a stored
+ * version up to the last one that this pipeline has delivered itself (the last
+ * parameter). Without a mark nothing says which is older, and the source's word
+ * counts. The function also notes that the row was there already, so it is
+ * called in any case. */
 static void statement_newer(struct statement *s, bool excluded)
 {
 	size_t mark = (size_t)s->schema->mark;
@@ -332,7 +333,7 @@ static void statement_look(struct statement *s, const char *table)
 	strbuf_addstr(&s->sql, "\nLIMIT 1");
 }
 
-/* Of a row that was not written: was it not to be? */
+/* A row was not written: was this right? */
 static void statement_same(struct statement *s, const char *table)
 {
 	bool update = s->target->mode == LOAD_UPDATE;

@@ -16,7 +16,7 @@ enum affinity {
 	AFFINITY_NUMERIC
 };
 
-/* What a value is once it is stored. */
+/* The form of a stored value. */
 enum storage {
 	STORAGE_INTEGER,
 	STORAGE_REAL, /* NaN, which SQLite takes for NULL, is 'NaN' */

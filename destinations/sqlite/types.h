@@ -1,9 +1,9 @@
 /*
- * How values of our types live in SQLite, which has five kinds of value of
- * its own and lets a column's declared type only nudge them (its affinity).
- * Whole numbers are INTEGER, floats REAL, bytes BLOB; all else is TEXT in the
- * form of core/data/value.h, with "+00:00" behind an instant, which SQLite's
- * own date functions read.
+ * How values of our types live in SQLite. It has five kinds of value of its
+ * own, and a column's declared type only nudges them (its affinity). Whole
+ * numbers are INTEGER, floats REAL, bytes BLOB. All else is TEXT in the form of
+ * core/data/value.h. An instant has "+00:00" behind it, which SQLite's own date
+ * functions read.
  */
 #ifndef TIDEMARK_DESTINATIONS_SQLITE_TYPES_H
 #define TIDEMARK_DESTINATIONS_SQLITE_TYPES_H
