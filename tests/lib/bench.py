@@ -165,7 +165,7 @@ class Tidemark:
         return self
 
     def long_lease(self):
-        """Who runs from now on keeps its lease, however busy the machine is."""
+        """Runs from now on keep their lease, however busy the machine is."""
         self.top["state"]["lease"] = "60s"
         return self.write_config()
 
