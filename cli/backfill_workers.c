@@ -64,9 +64,9 @@ static void workers_command(struct workers *w, const struct arguments *args,
 	workers_push(w, pipeline);
 }
 
-/* In the child: only what may be called between fork and exec. One whose
- * parent is gone drains. A terminal's Ctrl-C is for the parent, which passes it
- * on: a second signal would end it at once. */
+/* In the child, only calls that are allowed between fork and exec. A worker
+ * whose parent is gone drains. The parent passes a terminal's Ctrl-C on,
+ * because a second signal would end the worker at once. */
 static void workers_exec(const struct workers *w, pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent ||

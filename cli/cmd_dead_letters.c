@@ -239,8 +239,8 @@ static int letters_unknown(const char *word, struct error *err)
 	return -(int)err->code;
 }
 
-/* A flag of another action would be taken for what it is not: a discard of
- * the newest few, say. */
+/* A flag of another action is refused. It could be taken for something else: a
+ * discard of the newest few, say. */
 static int letters_check_flags(const struct arguments *args, const char *word,
 			       struct error *err)
 {

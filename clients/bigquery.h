@@ -22,8 +22,9 @@
 struct bigquery;
 
 /* bigquery://PROJECT/DATASET?location=EU&credentials=PATH. CONFIG: the URL has
- * an option that `options` (ends with NULL) does not name, or others can read
- * the credentials file, or it is none. Nothing is sent yet. */
+ * an option that `options` (ends with NULL) does not name. CONFIG also if
+ * others can read the credentials file, or it is no such file. Nothing is sent
+ * yet. */
 int bigquery_open(struct bigquery **out, const struct connection *conn,
 		  const char *const *options, struct error *err);
 void bigquery_close(struct bigquery *b); /* NULL is fine */

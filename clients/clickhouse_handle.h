@@ -23,7 +23,7 @@ struct clickhouse {
 	const char *headers[5];
 };
 
-/* CONFIG: an option that is none, or has no such value. */
+/* CONFIG: an unknown option, or a value that it cannot have. */
 int clickhouse_take_options(const struct url *url, bool *packs,
 			    struct error *err);
 /* Add to the path the settings that are the same in every request, whatever the

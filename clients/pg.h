@@ -50,7 +50,7 @@ int pg_exec_count(struct pg *pg, const char *sql, int n,
 int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
 	     const char *shape, int n, const char *const *params,
 	     struct error *err);
-/* TRANSIENT: `what` in an answer is not what a server tells. */
+/* TRANSIENT: no server gives such a `what` in an answer. */
 int pg_refuse_answer(struct pg *pg, const char *what, struct error *err);
 void pg_result_free(struct pg_result *r); /* NULL is fine */
 int pg_rows(const struct pg_result *r);

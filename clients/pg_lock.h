@@ -13,7 +13,7 @@
 /* As lock_timeout takes it: longer than a batch, shorter than patience. */
 #define PG_LOCK_WAIT "10s"
 
-/* Is it that a lock was not to be had in time? */
+/* Did the statement fail because it did not get a lock in time? */
 bool pg_lock_missed(const struct error *err);
 /* "PostgreSQL backend 12 (tidemark/load from 10.0.0.5, active)" of the session
  * whose pid the query gives first; NULL when it gives none, or cannot be asked.

@@ -53,7 +53,7 @@ static bool row_take_header(struct row_bytes *b)
 	const uint8_t *signature, *extension;
 	int32_t flags, n;
 
-	/* The flags' upper half is what a reader must understand. */
+	/* A reader must understand the upper half of the flags. */
 	return row_take(b, sizeof(row_signature), &signature) &&
 	       !memcmp(signature, row_signature, sizeof(row_signature)) &&
 	       row_take_int32(b, &flags) && !(flags & ~0xffff) &&

@@ -58,7 +58,7 @@ static int mysql_open_source(struct connector **out,
 	rc = mysql_client_open(&c->db, conn, &options, err);
 	if (!rc)
 		rc = mysql_check_version(c, err);
-	/* A day old is what AUTO_INCREMENT would be otherwise. */
+	/* Otherwise AUTO_INCREMENT may come from a cache that is a day old. */
 	if (!rc && !mysql_client_is_mariadb(c->db))
 		rc = mysql_client_exec(
 			c->db,

@@ -38,7 +38,7 @@ struct mysql_source_type {
 	const char *cast;
 };
 
-/* Never NULL: what is not in the table is read as text (TYPE_NATIVE). */
+/* Never NULL: a type that is not in the table is read as text (TYPE_NATIVE). */
 const struct mysql_source_type *mysql_source_type_find(const char *data_type,
 						       bool is_unsigned);
 /* All of them, for tests; the last is the text of the others. */

@@ -101,9 +101,9 @@ int columns_missing(const struct column_set *set, const char *what,
 	return rc;
 }
 
-/* The user's SQL ends at a line's end: a comment in it must not swallow what
- * follows. In WHERE the server refuses what does not give one value for each
- * row: sets, aggregates, window functions. */
+/* The user's SQL ends at a line's end: a comment in it must not swallow the
+ * next part. In WHERE the server refuses expressions that do not give one value
+ * for each row: sets, aggregates, window functions. */
 static void columns_write_probe(struct strbuf *sb,
 				const struct relation *relation,
 				const struct source_expression *expressions,

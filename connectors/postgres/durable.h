@@ -37,8 +37,8 @@ void durable_explain(const char *role, struct strbuf *reason);
 
 /* From now on the running mark waits for `target`; 0: for nothing. */
 void durable_begin(struct postgres *c, uint64_t target);
-/* The batch's watermark: the running mark or, until it is durable, the last one
- * that is. At the end of a pass wait a moment. `busy`: a statement is under
+/* Set the batch's watermark: the running mark or, until it is durable, the last
+ * durable one. At the end of a pass wait a moment. `busy`: a statement is under
  * way, and nothing else can be asked. */
 int durable_hand_over(struct postgres *c, struct batch *out, bool busy,
 		      struct error *err);

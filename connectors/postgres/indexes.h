@@ -1,5 +1,5 @@
-/* The indexes of a table: its primary key, what is unique, what an ordered
- * read can use. */
+/* The indexes of a table: its primary key, unique indexes, and indexes that an
+ * ordered read can use. */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_INDEXES_H
 #define TIDEMARK_CONNECTORS_POSTGRES_INDEXES_H
 

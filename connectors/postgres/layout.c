@@ -160,7 +160,7 @@ static bool layout_covers(const struct layout *l, const struct index_info *x)
 	return x->unique && n > 0;
 }
 
-/* A unique index whose columns are all in the key vouches for it; those of a
+/* A unique index whose columns are all in the key vouches for it. Indexes of a
  * table with heirs do not reach into the heirs. */
 static void layout_vouch(struct layout *l)
 {

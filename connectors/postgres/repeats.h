@@ -14,8 +14,8 @@
  * all. `marked`: rows without a mark are left out. */
 int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
 		 bool marked, char **out, struct error *err);
-/* SCHEMA error about one that is found, unless an index vouches for the key or
- * there is none. */
+/* Look for a repeated key, unless an index vouches for the key or there is no
+ * key. SCHEMA error if one is found. */
 int repeats_check(struct pg *pg, const struct layout *l, const char *table,
 		  struct query *among, bool marked, struct error *err);
 

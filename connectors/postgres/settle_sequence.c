@@ -273,9 +273,9 @@ static const char *settle_pending_max(const struct watermark *from)
 	return json_string_value(json_object_get(from->pending, "max"));
 }
 
-/* The greatest id that is settled, and what is left to a later run. An older
- * pending pair is kept until its transactions are over: one that is renewed
- * on every run might never be. */
+/* The greatest settled id, and the ids left to a later run. An older pending
+ * pair is kept until its transactions are over: a pair that is renewed on every
+ * run might never be settled. */
 static int settle_decide(struct postgres *c, const struct watermark *from,
 			 struct settle_ids *ids, struct settled *out,
 			 struct error *err)

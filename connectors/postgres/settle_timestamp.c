@@ -108,8 +108,8 @@ static int settle_against_mark(struct postgres *c,
 	return rc;
 }
 
-/* `clock` is what the column's values are taken from. Where nothing is settled
- * its zone is not asked for: it could be any. */
+/* The column's values come from `clock`. Where nothing is settled its zone is
+ * not asked for: it could be any. */
 static int settle_value(struct postgres *c, const struct watermark_spec *mark,
 			int64_t us, struct settled *out,
 			struct settle_clock *clock, struct error *err)

@@ -1,6 +1,7 @@
 /*
- * PostgreSQL's types: which kind of value each travels as, and which function
- * decodes it. One table; what is not in it travels as text (TYPE_NATIVE).
+ * PostgreSQL's types: as which kind of value each travels, and which function
+ * decodes it. There is one table. A type that is not in it travels as text
+ * (TYPE_NATIVE).
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_TYPES_H
 #define TIDEMARK_CONNECTORS_POSTGRES_TYPES_H

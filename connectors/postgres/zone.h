@@ -1,5 +1,5 @@
-/* Wall clocks: what a column without a time zone holds. Computed by the
- * server, whose tables of zones count. */
+/* Wall clocks: the values of a column without a time zone. The server computes
+ * them, because its own tables of zones count. */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_ZONE_H
 #define TIDEMARK_CONNECTORS_POSTGRES_ZONE_H
 

@@ -15,8 +15,8 @@ void module_directories(struct strlist *dirs);
 /* The file of an engine's module, the first one found, or NULL. Caller
  * frees. */
 char *module_find(const char *engine);
-/* The engine's name in a module's file name, or NULL: it is none. Caller
- * frees. */
+/* The engine's name in a module's file name, or NULL if it is no module's name.
+ * Caller frees. */
 char *module_engine(const char *file);
 /* Does the file lie where this binary's own modules do? */
 bool module_is_own(const char *file);

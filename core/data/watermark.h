@@ -1,12 +1,12 @@
 /*
- * How far a pipeline has come: the settled position, whose mark it is, and
- * what is pending. Text values are the source's own, at full precision. JSON
- * for stores and people; compared part by part.
+ * How far a pipeline has come: the settled position, the table that the mark
+ * belongs to, and the pending part. Text values are the source's own, at full
+ * precision. It is JSON for stores and people, and is compared part by part.
  *
- * JSON: {"strategy":"timestamp","column":"updated_at",
- *        "value":"2026-01-31 12:00:00.123456+00","key":["7"],
- *        "pending":{...},"columns":{"id":1},"shape":{...},
- *        "identity":{...},"mode":"update"}; absent parts are left out.
+ *  JSON: {"strategy":"timestamp","column":"updated_at",
+ *         "value":"2026-01-31 12:00:00.123456+00","key":["7"],
+ *         "pending":{...},"columns":{"id":1},"shape":{...},
+ *         "identity":{...},"mode":"update"}; absent parts are left out.
  */
 #ifndef TIDEMARK_CORE_DATA_WATERMARK_H
 #define TIDEMARK_CORE_DATA_WATERMARK_H

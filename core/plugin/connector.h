@@ -92,7 +92,8 @@ struct settled {
 	char *value;
 	json_t *pending; /* strategy's own, opaque to the engine, or NULL */
 	enum guarantee guarantee;
-	/* Why the guarantee is what it is, and what to grant; "". */
+	/* The reason for the guarantee, and the grants that would mend it;
+	 * "". */
 	char *reason;
 	/* {"pid","since","state","application","query"...} of the oldest
 	 * transaction that holds the mark, or NULL. */
@@ -172,10 +173,11 @@ struct connector_ops {
 	const char *name;
 	/* Ends with a NULL name; never NULL. */
 	const struct url_option *options;
-	/* Rights that reading takes: of `source` by `mark` (both NULL: nothing
-	 * is read), and for what is `asked` of the server (NULL: nothing). By
-	 * the config alone; connects to nothing. CONFIG: the URL does not say
-	 * whose rights, or where. A slot of NULL: the engine has no users. */
+	/* Rights that reading takes: on `source` by `mark` (both NULL: nothing
+	 * is read), and for the questions `asked` of the server (NULL: none).
+	 * It goes by the config alone and connects to nothing. CONFIG: the URL
+	 * does not name the user, or the place. A slot of NULL: the engine has
+	 * no users. */
 	int (*grants)(const struct connection *conn,
 		      const struct source_spec *source,
 		      const struct watermark_spec *mark,

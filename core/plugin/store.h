@@ -45,8 +45,8 @@ struct migrations {
 struct store_dialect {
 	/* Names of the tables where ours live, one a row. */
 	const char *tables_sql;
-	/* Where no table is yet: a row if this user may not make them, with
-	 * what is wrong and what to do. */
+	/* Where no table is yet: a row if this user may not make them, with the
+	 * fault and the remedy. */
 	const char *barred_sql;
 	/* The store's clock as an expression: µs since 1970. */
 	const char *now_sql;
@@ -91,8 +91,8 @@ struct store_ops {
 	void (*rollback)(struct store *s); /* harmless outside one */
 	/* In a transaction: several statements without parameters. */
 	int (*script)(struct store *s, const char *sql, struct error *err);
-	/* One statement; `row` NULL: rows dropped. `shape`: the rows that are
-	 * due, see clients/answer.h. A lock that is not to be had: TRANSIENT,
+	/* One statement; `row` NULL: rows are dropped. `shape`: the expected
+	 * rows, see clients/answer.h. A lock that it does not get is TRANSIENT,
 	 * for it says nothing about a lease in the store. */
 	int (*run)(struct store *s, const char *sql, const char *const *params,
 		   int n_params, const char *shape, store_row row, void *ctx,

@@ -292,7 +292,7 @@ static int settings_check_zero_dates(struct option_context *ctx,
 			     p->source->url.engine);
 }
 
-/* Neither a raw table nor one that is built anew every time keeps it. */
+/* Neither a raw table nor a table that is built anew every time keeps it. */
 static int settings_check_soft_delete(struct option_context *ctx,
 				      const struct config_node *node,
 				      const struct pipeline_settings *p)

@@ -156,9 +156,9 @@ const struct pipeline_settings *settings_pipeline(const struct settings *s,
 const char *settings_run(const struct pipeline_settings *p); /* "run", "copy" */
 const char *settings_call(const struct pipeline_settings *p);
 
-/* The limits of `p` with those of `values` (texts as in the config, by key) in
- * their place; `out` to be released. CONFIG if a key cannot be changed in a
- * run, or a value is none. */
+/* The limits of `p`, replaced by those of `values` (texts as in the config, by
+ * key); release `out`. CONFIG if a key cannot be changed in a run, or a value
+ * does not fit. */
 int settings_pace_limits(const struct pipeline_settings *p,
 			 const json_t *values, struct pace_limits *out,
 			 struct error *err);

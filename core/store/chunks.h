@@ -40,7 +40,8 @@ struct chunk_list {
 void chunk_release(struct chunk *c);
 void chunk_list_release(struct chunk_list *list);
 
-/* Whether chunks may be added, by what there is of their pipeline. */
+/* The rule by which chunks may be added beside the existing chunks of their
+ * pipeline. */
 struct chunk_rule {
 	/* Asked under the lock of all who add: `*add`, true before, set to
 	 * false adds nothing, as does a code, which is passed on. */
@@ -49,8 +50,9 @@ struct chunk_rule {
 	void *ctx;
 };
 
-/* All of one pipeline. The rule is asked and they are added in one transaction,
- * beside which nobody adds any; one that is there already stays as it is. */
+/* Add chunks, all of one pipeline. One transaction asks the rule and adds
+ * them, and nobody adds others beside it. A chunk that exists already stays
+ * as it is. */
 int store_chunks_add(struct store *s, const struct chunk_list *chunks,
 		     const struct chunk_rule *rule, struct error *err);
 /* In the order in which they are claimed; `pipeline` NULL: of any. `out` empty

@@ -43,9 +43,9 @@ int store_letters_list(struct store *s, const struct dead_letter_filter *filter,
 		       struct dead_letter_list *out, struct error *err);
 int store_letters_count(struct store *s, const char *pipeline, int64_t *out,
 			struct error *err);
-/* By id, in one transaction, and only while they are of the attempt that
- * `letters` names: one that was refused anew meanwhile stays. Harmless where
- * there is none; the other fields are not looked at. */
+/* Delete letters by id, in one transaction, and only while they belong to the
+ * attempt that `letters` names. A letter that was refused anew meanwhile stays.
+ * Harmless where there is none; the other fields are not looked at. */
 int store_letters_delete(struct store *s,
 			 const struct dead_letter_list *letters,
 			 struct error *err);

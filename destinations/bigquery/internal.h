@@ -161,8 +161,8 @@ int bigquery_mark_put(struct bigquery_destination *d,
 int bigquery_mark_create_table(struct bigquery_destination *d,
 			       const struct bigquery_place *p,
 			       struct error *err);
-/* `rc`, or STATE if another has taken over: what is missing or refused then is
- * what the other swept. */
+/* `rc`, or STATE if another run has taken over: it has then swept the missing
+ * or refused objects. */
 int bigquery_mark_why(struct bigquery_destination *d, int rc,
 		      struct error *err);
 int bigquery_mark_forget(struct bigquery_destination *d,

@@ -217,8 +217,8 @@ static char *script_job_id(const struct bigquery_destination *d,
 	return id;
 }
 
-/* A job of that id has ended well: is what it did what stands there now?
- * Others that append to the table may have raised the number of its rows. */
+/* A job of that id has ended well. Is its result what stands there now? Others
+ * that append to the table may have raised the number of its rows. */
 static int script_is_done(struct bigquery_destination *d,
 			  const struct checkpoint *next, bool *done,
 			  struct error *err)

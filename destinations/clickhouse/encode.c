@@ -262,7 +262,8 @@ static size_t encode_slice_rows(const struct encoder *e)
 	return n;
 }
 
-/* Some rows of what is under way of a column; behind the last, what is next. */
+/* Encode some rows of the present part of a column; behind the last row, go to
+ * the next part. */
 static int encode_slice(struct encoder *e, struct error *err)
 {
 	const uint32_t *rows = e->order->rows + e->next;

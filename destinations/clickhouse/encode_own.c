@@ -38,8 +38,8 @@ void clickhouse_target_encode_text(struct encoder *e, const void *text,
 	e->chunk.len += (size_t)(out - begin) + n;
 }
 
-/* A number that grows with the mark; 0: there is none, or it is of no kind
- * that is a number. */
+/* A number that grows with the mark. 0: there is no mark, or its kind has no
+ * such number. */
 static uint64_t own_version(const struct batch *b, size_t row)
 {
 	long mark = b->schema->mark;
@@ -71,8 +71,9 @@ static uint64_t own_name(const char *name)
 	return strtoull(hex, NULL, 16);
 }
 
-/* A column that is NULL does not count: one that is added later does not make
- * every row another one. So the names of those that are not are part of it. */
+/* A NULL column does not count, so a column that is added later does not make
+ * every row a new one. For this the names of the other columns are part of the
+ * hash. */
 static struct digest own_hash(struct encoder *e, size_t i, size_t row)
 {
 	size_t n = schema_compared(e->batch->schema);

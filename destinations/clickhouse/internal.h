@@ -155,7 +155,7 @@ struct clickhouse_target {
 /* Plain: the table that is loaded, `into`. */
 const char *clickhouse_target_place_loaded(const struct clickhouse_target *d);
 
-/* plan.c: what stands there now and what has to be done. */
+/* plan.c: the existing objects, and the work to be done. */
 struct clickhouse_target_plan {
 	struct plan base;
 	struct catalog_table table; /* in place->base */
@@ -219,9 +219,8 @@ void clickhouse_target_prepare_statements(struct clickhouse_target *d,
 /* mark.c. None of these is a transaction. Each writes a row that replaces
  * the last one it has seen, and reads it back; STATE if another writer was
  * quicker. */
-/* SCHEMA if something is wrong with that of the marks.
- * `durable` (may be NULL): it was made with CLICKHOUSE_TARGET_DURABLE, or is
- * none yet. */
+/* SCHEMA if the table of the marks has a fault. `durable` (may be NULL): it was
+ * made with CLICKHOUSE_TARGET_DURABLE, or does not exist yet. */
 int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 				     const struct place *place, bool *out,
 				     bool *durable, struct error *err);
@@ -252,8 +251,8 @@ int clickhouse_target_mark_lock(struct clickhouse_target *d, struct error *err);
 int clickhouse_target_mark_lock_and_ask(struct clickhouse_target *d,
 					const char *question, int64_t *answer,
 					struct error *err);
-/* `rc`, or STATE if another has taken over: what is missing or refused then is
- * what the other changed. TRANSIENT if only the mark was moved. */
+/* `rc`, or STATE if another run has taken over: it has then changed the missing
+ * or refused objects. TRANSIENT if only the mark was moved. */
 int clickhouse_target_mark_why(struct clickhouse_target *d, int rc,
 			       struct error *err);
 /* `next`, which is taken, becomes the pipeline's row, as last seen. One that

@@ -39,7 +39,8 @@ void clickhouse_target_mark_row_checkpoint(const struct mark_row *m,
 	out->rows_total = m->rows_total;
 }
 
-/* The chunk of a backfill has told it what it is about to deliver. */
+/* The chunk of a backfill has told the mark which rows it is about to
+ * deliver. */
 static bool mark_is_raised(const char *now, const char *was)
 {
 	char *raised = now ? watermark_raise_text(was, now) : NULL;

@@ -5,8 +5,8 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
-/* A column keeps the type that it has if that holds all. In a table that is
- * made anew a key takes no NULL, and what was one and is none takes it. */
+/* A column keeps its type if that holds all values. In a table that is made
+ * anew a key takes no NULL, and a column that is no key any more takes it. */
 static char *plan_type(const struct clickhouse_target_plan *plan, size_t i)
 {
 	const struct target *target = plan->base.target;

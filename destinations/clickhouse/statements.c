@@ -5,8 +5,8 @@
 #include "core/data/value.h"
 #include "destinations/clickhouse/internal.h"
 
-/* A row of the batch, and what is stored of its key. No column has such a name:
- * `n.id` is also what is called id in a column n. */
+/* Aliases for a row of the batch, and for the stored row of its key. No column
+ * has such a name: `n.id` could also be the field id of a column n. */
 #define NEW	"_tidemark_n."
 #define OLD	"_tidemark_t."
 #define THERE	OLD "_tidemark_there"

@@ -20,8 +20,8 @@ enum mapping clickhouse_target_type_mapping(const struct type *t,
 					    const char *engine);
 /* The note in a column's comment, or NULL: its type says enough. */
 const char *clickhouse_target_type_note(const struct type *t);
-/* `actual`: the existing column's type, whole; `wanted`: as type_write, and
- * `mapping` what there is to say of that. */
+/* `actual`: the existing column's type, whole. `wanted`: as type_write, and
+ * `mapping` its mapping. */
 enum fit clickhouse_target_type_fit(enum mapping mapping, const char *wanted,
 				    const char *actual);
 /* Nullable() takes no array. */

@@ -201,8 +201,8 @@ static void prepare_compare(struct duckdb_type *types, const struct schema *s,
 	}
 }
 
-/* A column that is to hold texts is altered, if it is none yet; a refresh makes
- * its own. */
+/* Alter a column that is to hold texts, if it does not yet; a refresh makes its
+ * own. */
 static enum mark_order prepare_mark_order(const struct duckdb_type *types,
 					  const struct target *target,
 					  const struct existing *e)

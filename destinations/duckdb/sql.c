@@ -47,8 +47,9 @@ static void sql_distinct(struct strbuf *sql, const struct schema *s,
 	strbuf_addstr(sql, behind);
 }
 
-/* Another value, not only one that is not equal. Floats are told apart by =: of
- * 0.0 and -0.0 DuckDB's storage keeps one where a column has no other value. */
+/* Is it another value, and not only an unequal one? Floats are told apart by =:
+ * DuckDB's storage keeps only one of 0.0 and -0.0 where a column has no other
+ * value. */
 static void sql_different_column(struct strbuf *sql,
 				 const struct duckdb_target_destination *d,
 				 size_t column)

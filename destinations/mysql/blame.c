@@ -64,8 +64,8 @@ int mysql_target_blame(struct mysql_target *d, const struct target *target,
 		       : error_prefix(err, "table %s", target->table);
 }
 
-/* Whatever the table takes is let in; what is then still to come is what it
- * refuses. */
+/* Let in whatever the table takes. It refuses the rows that are then still to
+ * come. */
 static int blame_find(struct mysql_target *d, const struct checkpoint *next,
 		      struct mysql_client_result **out, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The values of a batch as text: what LOAD DATA reads, and what a "?" of an
- * INSERT takes. Used by stage.c; knows neither tables nor connections.
+ * The values of a batch as text, for LOAD DATA, and for the "?" of an INSERT.
+ * Used by stage.c; knows neither tables nor connections.
  */
 #ifndef TIDEMARK_DESTINATIONS_MYSQL_FORMAT_H
 #define TIDEMARK_DESTINATIONS_MYSQL_FORMAT_H

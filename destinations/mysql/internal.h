@@ -312,8 +312,9 @@ int mysql_target_refresh_retire(struct mysql_client *db,
 				const struct place *place, const char *pipeline,
 				struct error *err);
 
-/* watchers.c: who would notice what becomes of the table's rows, where the
- * catalog does not show them to everybody; only what the target asks for. */
+/* watchers.c: objects that notice how the table's rows change, where the
+ * catalog does not show them to everybody. Only those that matter to the target
+ * are looked for. */
 /* Report what may move the mark at the target: triggers that say its name, and
  * in mode update, which does not write it, ON UPDATE. */
 int mysql_target_watchers_mark(struct mysql_client *db,

@@ -23,8 +23,8 @@ static const struct mark_statement read_mark = {
 	"?ttt",
 };
 
-/* And a digest of the triggers of the table that is loaded, and what is wrong
- * with that of the marks. A trigger that is made again was made later. */
+/* Also a digest of the triggers of the loaded table, and the fault of the table
+ * of the marks. A trigger that is made again was made later. */
 static const struct mark_statement read_held = {
 	READ_COLUMNS
 	",\n  (SELECT CONCAT_WS(' ', COUNT(*), MAX(g.created),\n"

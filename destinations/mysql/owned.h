@@ -9,8 +9,8 @@
 
 #include "destinations/mysql/internal.h"
 
-/* SQL: what is wrong with the table of the marks; NULL: nothing, or there is
- * none. MySQL shows triggers to those alone who may make some. */
+/* SQL for the fault of the table of the marks; NULL: no fault, or no table.
+ * MySQL shows triggers only to users who may make some. */
 #define OWNED_MARK_FAULT                                                       \
 	"(SELECT CASE\n"                                                       \
 	"   WHEN t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN\n"    \

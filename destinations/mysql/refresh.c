@@ -191,7 +191,7 @@ static int refresh_mend(struct mysql_client *db, const struct place *place,
 	return rc ? rc : failpoint("stage_dropped", err);
 }
 
-/* The lock is what tells a killed refresh from one that is under way. */
+/* The lock tells a killed refresh from one that is under way. */
 int mysql_target_refresh_settle(struct mysql_target *d,
 				const struct place *place, const char *pipeline,
 				struct error *err)

@@ -13,8 +13,8 @@ struct sight {
 	bool revoked; /* in this database */
 };
 
-/* One part of what a grant is on: a name in backquotes, or "*", which is NULL
- * in `out`. Returns what is behind it; caller frees `out`. */
+/* One part of a grant's object: a name in backquotes, or "*", which is NULL in
+ * `out`. Returns the text behind it; caller frees `out`. */
 static const char *grant_name(const char *at, char **out)
 {
 	struct strbuf sb = STRBUF_INIT;

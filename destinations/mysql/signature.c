@@ -91,8 +91,8 @@ static int signature_read(struct mysql_target *d, const char *triggers,
 	return rc;
 }
 
-/* The first time in a run: is what prepare has read still so? A run that loads
- * nothing never asks. */
+/* The first time in a run: is the table still as prepare has read it? A run
+ * that loads nothing never asks. */
 static int signature_first(struct mysql_target *d, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;

@@ -85,8 +85,8 @@ static void statement_same(struct strbuf *sb, const struct catalog_column *c,
 	}
 }
 
-/* Is the stored row another one than the stage's? The mark column first: it
- * is what usually changes. FALSE when all columns are the key's. */
+/* Is the stored row another one than the stage's? The mark column comes first,
+ * because it usually changes. FALSE when all columns are the key's. */
 static void statement_changed(struct strbuf *sb, const struct mysql_target *d,
 			      const char *stored)
 {

@@ -72,8 +72,8 @@ void mysql_target_type_read(struct mysql_target_type *out,
 			    int64_t characters, int64_t precision,
 			    int64_t scale, int64_t digits);
 
-/* Does `actual` hold every value of `wanted`? For FIT_GROWS `grown` is what to
- * alter it to (caller frees), else NULL. */
+/* Does `actual` hold every value of `wanted`? For FIT_GROWS `grown` is the type
+ * to alter it to (caller frees), else NULL. */
 enum fit mysql_target_type_fit(const struct mysql_target_type *wanted,
 			       const struct mysql_target_type *actual,
 			       char **grown);

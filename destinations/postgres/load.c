@@ -226,8 +226,8 @@ static bool load_met_rival(const struct postgres_destination *d,
 }
 
 /* Another writer, of a backfill beside, may have put a row there between our
- * look and our insert: the next look sees it. A key that stays in the way is
- * none of that kind, nor is a row that is left out each time. */
+ * look and our insert: the next look sees it. A key that stays in the way has
+ * another cause, and so has a row that is left out each time. */
 static int load_again(struct postgres_destination *d, const char *delivered,
 		      struct load_counts *out, struct error *err)
 {

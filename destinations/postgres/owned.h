@@ -9,8 +9,8 @@
 #include "clients/pg_owned.h"
 #include "destinations/postgres/postgres.h"
 
-/* Appends SQL: what is wrong with the table of the marks, whose quoted name is
- * the text `name`; NULL: nothing, or there is none. */
+/* Append SQL for the fault of the table of the marks, whose quoted name is the
+ * text `name`; NULL: no fault, or no table. */
 void postgres_owned_add_fault(struct strbuf *sql, const char *name);
 /* SCHEMA for such a text; 0 for NULL. */
 int postgres_owned_refuse(const char *fault, const struct place *place,

@@ -50,9 +50,9 @@ struct postgres_destination {
 	struct place place;
 	struct catalog_table table; /* the one that rows go into now */
 	const char *rows; /* its quoted name; in `place` */
-	/* The signature of `rows`, and in a refresh that of the table which it
-	 * is to replace (NULL: there is none). In a preview: of the table that
-	 * the copy is of. */
+	/* The signature of `rows`, and in a refresh the signature of the table
+	 * to be replaced (NULL: there is none). In a preview: the signature of
+	 * the copied table. */
 	char *signature, *replaced;
 	struct encoder encoder;
 	struct row_order order;
@@ -206,7 +206,7 @@ struct watch {
 int postgres_watch_begin(struct postgres_destination *d, int n,
 			 const char *const *params, struct watch *out,
 			 struct error *err);
-/* DATA naming what is on the table, unless what was counted was done. */
+/* DATA naming the objects on the table, unless the counted work was done. */
 int postgres_watch_end(struct postgres_destination *d, const struct watch *w,
 		       int n, const char *const *params,
 		       const struct load_counts *done, struct error *err);
@@ -264,7 +264,7 @@ void postgres_refresh_unlock(struct postgres_destination *d);
  * batch_id of this refresh, and any other writer finds itself overtaken. */
 int postgres_refresh_take_over(struct postgres_destination *d,
 			       const struct target *target, struct error *err);
-/* The stage of a refresh that was killed; one that is under way is left. */
+/* Drop the stage of a refresh that was killed; a refresh under way is left. */
 int postgres_refresh_drop_leftover(struct postgres_destination *d,
 				   struct error *err);
 

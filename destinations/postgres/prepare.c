@@ -117,7 +117,7 @@ static int prepare_hold(struct plan *plan, struct error *err)
 	return rc;
 }
 
-/* From now on the table is what our own DDL has made of it. */
+/* From now on the table is as our own DDL has made it. */
 static int prepare_sign(struct postgres_destination *d,
 			const struct postgres_plan *plan,
 			const struct target *target, struct error *err)

@@ -123,8 +123,8 @@ int postgres_refresh_take_over(struct postgres_destination *d,
 	return rc;
 }
 
-/* The lock is what tells the stage of a killed refresh from that of one that
- * is under way. */
+/* The lock tells the stage of a killed refresh from the stage of one that is
+ * under way. */
 int postgres_refresh_drop_leftover(struct postgres_destination *d,
 				   struct error *err)
 {

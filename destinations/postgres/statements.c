@@ -97,8 +97,8 @@ static void statement_differs(struct strbuf *sb, const char *stored,
 	}
 }
 
-/* Is the stored row another one than the stage's? The mark column first: it
- * is what usually changes. false when all columns are the key's. */
+/* Is the stored row another one than the stage's? The mark column comes first,
+ * because it usually changes. false when all columns are the key's. */
 static void statement_changed(struct strbuf *sb,
 			      const struct postgres_destination *d,
 			      const char *stored)
@@ -134,7 +134,7 @@ bool postgres_statement_has_version(const struct target *target)
 	return target->schema->mark >= 0 && !target->overwrite;
 }
 
-/* A mark kept as text is compared as what it is at the source. */
+/* A mark kept as text is compared by its value at the source. */
 static const char *statement_mark_cast(const struct postgres_destination *d,
 				       const struct postgres_plan *plan)
 {

@@ -85,7 +85,7 @@ static int prepare_plan(struct sqlite_target *d, const struct target *target,
 				   err);
 }
 
-/* From now on the table is what our own DDL has made of it. */
+/* From now on the table is as our own DDL has made it. */
 static int prepare_sign(struct sqlite_target *d, const struct target *target,
 			struct error *err)
 {

@@ -45,8 +45,8 @@ static int postgres_store_connect(struct pg **out,
 	return 0;
 }
 
-/* A server that was restarted, or has ended our session, is back: what was
- * under way has failed, what begins now need not. */
+/* A server that was restarted, or has ended our session, is back. Statements
+ * under way have failed, but new ones may work. */
 static int postgres_store_ready(struct store *base, struct error *err)
 {
 	struct postgres_store *s = (struct postgres_store *)base;

@@ -36,8 +36,8 @@ json_t *lease_json(const struct lease *l)
 			 "fence", (json_int_t)l->fence);
 }
 
-/* Holds a shallow copy of the state's connection: one that is silent must not
- * be waited for for longer than the lease lasts. */
+/* Holds a shallow copy of the state's connection. A silent connection must not
+ * be waited for longer than the lease lasts. */
 struct lease_beat {
 	struct lease_keeper *k;
 	struct connection state;
@@ -288,7 +288,7 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	return rc ? rc : failpoint("lease_taken", err);
 }
 
-/* `so`: what has become of the rows, and what to do. */
+/* `so`: the fate of the rows, and the remedy. */
 static int lease_look(struct lease_keeper *k, const char *so, struct error *err)
 {
 	struct strbuf lasts = STRBUF_INIT;

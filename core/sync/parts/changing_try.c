@@ -11,8 +11,8 @@
 #define TRY_ROWS  20
 #define TRY_READS 3
 
-/* The texts of a row: those of its key and of its plain columns as one, those
- * of its computed columns one by one. */
+/* The texts of a row. The key and the plain columns are one text, each computed
+ * column is another. */
 struct try_row {
 	char *key, *plain;
 	char **computed;
@@ -137,8 +137,8 @@ static const struct try_row *trial_find(const struct trial *t, size_t read,
 	return NULL;
 }
 
-/* A column that differs from each read to the next, of a row that is otherwise
- * the same: -1, if there is none. */
+/* Find a column that differs from each read to the next, in a row that is
+ * otherwise the same. -1: there is none. */
 static long trial_judge(const struct trial *t, const struct try_row *first)
 {
 	const struct try_row *second = trial_find(t, 1, first->key);

@@ -11,9 +11,9 @@
 #include "core/plugin/problem.h"
 #include "core/settings/settings.h"
 
-/* Add to `gone` what the stored mark `seen` had and the source `s` has not; log
- * what no run has told before. Names that `gone` has already stay: a mark that
- * prepare has cleared knows nothing of them. */
+/* Add to `gone` the columns that the stored mark `seen` has and the source `s`
+ * does not have. Log those that no run has told before. Names that `gone` has
+ * already stay: a mark that prepare has cleared knows nothing of them. */
 void kept_note(const struct pipeline_settings *p, const struct watermark *seen,
 	       const struct schema *s, struct strlist *gone);
 /* Append the kept columns that are among the destination's columns `there`. */

@@ -1,9 +1,9 @@
 /*
- * Pipelines of other configs, earlier names of this one, or calls of `copy`
- * that load the same table: their marks at the destination tell. To one
- * pipeline the other's rows are extra, so nothing is deleted, nor the table
- * replaced, while there is one. In mode update a pipeline brings no rows, and
- * is none of them.
+ * Other pipelines that load the same table: pipelines of other configs, earlier
+ * names of this one, or calls of `copy`. Their marks at the destination tell.
+ * To one pipeline the other's rows are extra. So nothing is deleted, nor the
+ * table replaced, while there is another. A pipeline in mode update brings no
+ * rows and does not count.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_OTHERS_H
 #define TIDEMARK_CORE_SYNC_PARTS_OTHERS_H
@@ -20,7 +20,7 @@ int others_ask(struct destination *d, const struct target *target,
 /* The same by a connection of its own. Tries again what may pass. */
 int others_find(const struct pipeline_settings *p, struct strlist *names,
 		struct error *err);
-/* CONFIG, naming them, what comes of it and what to do, if there are any. */
+/* CONFIG if there are any, with their names, the consequence and the remedy. */
 int others_refuse(const struct pipeline_settings *p,
 		  const struct strlist *names, const char *so,
 		  struct error *err);

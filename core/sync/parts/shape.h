@@ -25,9 +25,9 @@
 
 /* New reference. */
 json_t *shape_of(const struct pipeline_settings *p, const struct schema *s);
-/* `now` behind the mark's `seen` (NULL: of an older version, which is taken
- * for the same): true if all rows are to be read again. Appends to `what` what
- * has changed, for messages; completes `now` by what it follows. */
+/* Compare `now` with the mark's `seen` (NULL: of an older version, which counts
+ * as the same). True if all rows are to be read again. Appends the changes to
+ * `what`, for messages. Completes `now` by the shape that it follows. */
 bool shape_follow(json_t *now, const json_t *seen, struct strbuf *what);
 /* SCHEMA: another config that is still there, or one that changes back and
  * forth, brings other rows under the pipeline's name. After shape_follow(). */

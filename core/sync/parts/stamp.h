@@ -10,8 +10,8 @@
 #include "core/data/batch.h"
 #include "core/settings/settings.h"
 
-/* `out`, to be released, is what the target is to have for rows of `source`.
- * CONFIG if the source has a column of that name. */
+/* `out` is the target's schema for rows of `source`; release it. CONFIG if the
+ * source has a column of that name. */
 int stamp_schema(const struct pipeline_settings *p, const struct schema *source,
 		 struct schema *out, struct error *err);
 

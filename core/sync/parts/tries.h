@@ -20,8 +20,8 @@ struct tries {
 };
 
 /* Count the failure and sleep before the next try (full jitter). False: there
- * is none, for its class is not worth one, the tries are used up, or the
- * process is to stop. */
+ * is no next try. The error's class is not worth one, the tries are used up, or
+ * the process is to stop. */
 bool tries_again(struct tries *t, const struct error *err);
 /* A batch was loaded: both ends work; if it lasts, the count begins anew. */
 void tries_progress(struct tries *t, bool lasts);

@@ -82,8 +82,8 @@ static bool copy_is_own(const struct copy_ends *e, const char *mark)
 	return own;
 }
 
-/* The mark under this very name goes before others; of those, the one that is
- * first by name, whatever the URLs are now. */
+/* The mark under this very name counts before others. Among the others, the
+ * first one by name counts, whatever the URLs are now. */
 static const char *copy_choose(const struct copy_ends *e,
 			       const struct checkpoint *at, const char *name)
 {

@@ -58,8 +58,8 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 	pipeline_new_attempt(out);
 }
 
-/* A server may have ended the sessions of a process that was paused: that is
- * what it notices first. */
+/* A server may have ended the sessions of a process that was paused. The
+ * process notices this first. */
 static int pipeline_explain_loss(struct run_context *c, int rc,
 				 struct error *err)
 {
@@ -167,8 +167,8 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 
 	if (c->options->max_us)
 		c->deadline_us = clock_monotonic_us() + c->options->max_us;
-	/* A run that is not tried is none: it leaves no trace in the ledger,
-	 * which would keep the breaker open. */
+	/* A run that is not tried leaves no trace in the ledger, which would
+	 * keep the breaker open. */
 	if (!rc && !task_has(task, TASK_OWN_LEASE) &&
 	    breaker_check(c->store, c->p, &c->tries.single, err))
 		return -(int)err->code;

@@ -55,8 +55,8 @@ static int comparison_suspect(struct driver *d, bool *more, struct error *err)
 	return rc ? rc : pass_suspect(&v->pass, d, more, err);
 }
 
-/* Past the pipeline's mark it is the next run's to bring what is newest, even
- * if that carries an older mark than what was delivered. */
+/* Past the pipeline's mark the next run brings the newest version, even if that
+ * carries an older mark than the delivered one. */
 static int comparison_excuse(struct driver *d, struct error *err)
 {
 	const struct chunk_comparison *v = d->ctx;

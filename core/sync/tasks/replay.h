@@ -17,10 +17,9 @@ struct replay {
 	const struct pipeline_settings *pipeline;
 };
 
-/* Find the run in the store of `s` and the pipeline that it was of. CONFIG:
- * there is no such run, it loaded nothing, its pipeline has another config by
- * now, or is one that is loaded whole every time. To be released in any case.
- */
+/* Find the run in the store of `s`, and its pipeline. CONFIG if there is no
+ * such run, or it loaded nothing. CONFIG also if its pipeline has another
+ * config by now, or is loaded whole every time. To be released in any case. */
 int replay_find(struct replay *out, const struct settings *s,
 		const char *run_id, struct error *err);
 void replay_release(struct replay *p);

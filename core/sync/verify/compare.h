@@ -39,8 +39,8 @@ struct compare {
 };
 
 /* Match the columns of `source` with those of `destination` of the same name.
- * SCHEMA naming the column if there is none, or types that do not compare, or
- * if the source has no key. `out` is to be released in any case. */
+ * SCHEMA, naming the column, if there is no such column or the types do not
+ * compare. SCHEMA also if the source has no key. Release `out` in any case. */
 int compare_match(struct compare *out, const struct schema *source,
 		  const struct schema *destination, struct error *err);
 void compare_release(struct compare *c);

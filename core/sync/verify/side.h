@@ -1,6 +1,6 @@
 /*
- * One side of a comparison: a table through its engine's connector, what it is
- * like, and which of its columns are read.
+ * One side of a comparison: a table through its engine's connector, its
+ * description, and the columns that are read.
  */
 #ifndef TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
 #define TIDEMARK_CORE_SYNC_VERIFY_SIDE_H
@@ -42,9 +42,9 @@ int verify_side_open_source(struct verify_side *s,
 /* The mark that the destination has, if it has one. */
 int verify_find_mark(const struct pipeline_settings *p, struct watermark *out,
 		     bool *found, struct error *err);
-/* The mark before any row is read: what is at or below it has been delivered.
- * `out`: what it is as long as there is none. SCHEMA if it is of another
- * strategy or column than the config's. */
+/* The mark before any row is read: rows at or below it have been delivered.
+ * `out` stays as it is while there is no mark. SCHEMA if the mark belongs to
+ * another strategy or column than the config's. */
 int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
 		     struct error *err);
 /* The columns of `source` that the table has; `source` is described. */

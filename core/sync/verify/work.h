@@ -23,7 +23,7 @@ struct verify_work {
 };
 
 void verify_work_release(struct verify_work *w);
-/* Forget what was found; what is wanted stays. */
+/* Forget the findings; the wanted lists stay. */
 void verify_work_reset(struct verify_work *w);
 bool verify_work_is_empty(const struct verify_work *w);
 /* One that differs and is settled. */
