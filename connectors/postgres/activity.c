@@ -149,7 +149,8 @@ static int activity_prepared(struct pg *pg, struct activity *a,
 	return 0;
 }
 
-int activity_read(struct pg *pg, struct activity *out, struct error *err)
+int postgres_source_activity_read(struct pg *pg, struct activity *out,
+				  struct error *err)
 {
 	int rc;
 
@@ -160,11 +161,11 @@ int activity_read(struct pg *pg, struct activity *out, struct error *err)
 	if (!rc)
 		rc = activity_prepared(pg, out, err);
 	if (rc)
-		activity_release(out);
+		postgres_source_activity_release(out);
 	return rc;
 }
 
-void activity_release(struct activity *a)
+void postgres_source_activity_release(struct activity *a)
 {
 	free(a->role);
 	free(a->hidden);
@@ -221,7 +222,8 @@ static void activity_put(json_t *set, json_t *item)
 	json_array_append(set, item);
 }
 
-json_t *activity_left(const struct activity *a, const json_t *set)
+json_t *postgres_source_activity_left(const struct activity *a,
+				      const json_t *set)
 {
 	json_t *left = json_array(), *then, *now;
 	size_t i, j;
@@ -238,7 +240,8 @@ json_t *activity_left(const struct activity *a, const json_t *set)
 	return left;
 }
 
-int activity_wait(struct pg *pg, json_t **set, struct error *err)
+int postgres_source_activity_wait(struct pg *pg, json_t **set,
+				  struct error *err)
 {
 	for (int i = 0; json_array_size(*set) && i < ACTIVITY_LOOKS; i++) {
 		struct activity now;
@@ -246,18 +249,19 @@ int activity_wait(struct pg *pg, json_t **set, struct error *err)
 		int rc;
 		if (clock_sleep_us(ACTIVITY_PAUSE_US))
 			return 0;
-		rc = activity_read(pg, &now, err);
+		rc = postgres_source_activity_read(pg, &now, err);
 		if (rc)
 			return rc;
-		left = activity_left(&now, *set);
+		left = postgres_source_activity_left(&now, *set);
 		json_decref(*set);
 		*set = left;
-		activity_release(&now);
+		postgres_source_activity_release(&now);
 	}
 	return 0;
 }
 
-bool activity_explain(const struct activity *a, struct strbuf *reason)
+bool postgres_source_activity_explain(const struct activity *a,
+				      struct strbuf *reason)
 {
 	size_t before = reason->len;
 

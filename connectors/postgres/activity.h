@@ -27,21 +27,26 @@ struct activity {
 	char *role; /* ours */
 	json_t *held_by; /* the oldest session's, or NULL */
 	json_t *prepared_by; /* the oldest prepared one, or NULL */
-	json_t *open; /* each, as activity_left() knows it again */
+	json_t *open; /* each, as postgres_source_activity_left() knows it again
+		       */
 };
 
-int activity_read(struct pg *pg, struct activity *out, struct error *err);
-void activity_release(struct activity *a);
+int postgres_source_activity_read(struct pg *pg, struct activity *out,
+				  struct error *err);
+void postgres_source_activity_release(struct activity *a);
 /* The transactions of `set` (from an earlier look's `open`) that are not over.
  * If a transaction has left its session, it may have been prepared, and is
  * known again by its xid. If it had no xid yet, it may be any that was prepared
  * since, so all of these take its place. New reference; an empty array: all are
  * over. */
-json_t *activity_left(const struct activity *a, const json_t *set);
+json_t *postgres_source_activity_left(const struct activity *a,
+				      const json_t *set);
 /* Short transactions are often over at once: look again a few times. `set`
  * becomes what is left of it. */
-int activity_wait(struct pg *pg, json_t **set, struct error *err);
+int postgres_source_activity_wait(struct pg *pg, json_t **set,
+				  struct error *err);
 /* Why transactions may go unseen, each with what to do; false: they cannot. */
-bool activity_explain(const struct activity *a, struct strbuf *reason);
+bool postgres_source_activity_explain(const struct activity *a,
+				      struct strbuf *reason);
 
 #endif

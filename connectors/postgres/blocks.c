@@ -24,7 +24,7 @@ static const char blocks_snapshot_and_log_sql[] =
 	"SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text,\n"
 	"" DURABLE_COLUMNS "\nFROM pg_current_snapshot() s";
 
-int blocks_begin(struct postgres *c, struct error *err)
+int postgres_source_blocks_begin(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
 	const struct watermark *from = c->pass.scan->from;
@@ -33,7 +33,7 @@ int blocks_begin(struct postgres *c, struct error *err)
 	b->everything = !from->value;
 	if (from->value)
 		b->mark = strtoull(from->value, NULL, 10);
-	blocks_read_known(c);
+	postgres_source_blocks_read_known(c);
 	return 0;
 }
 
@@ -51,7 +51,8 @@ static int blocks_snapshot(struct postgres *c, uint64_t *xmin, uint64_t *xmax,
 		return rc;
 	*xmin = strtoull(pg_value(r, 0, 0), NULL, 10);
 	*xmax = strtoull(pg_value(r, 0, 1), NULL, 10);
-	durable_begin(c, c->log_hidden ? 0 : durable_target(r, 2));
+	postgres_source_durable_begin(
+		c, c->log_hidden ? 0 : postgres_source_durable_target(r, 2));
 	pg_result_free(r);
 	return 0;
 }
@@ -83,7 +84,7 @@ static int blocks_check_age(struct postgres *c, uint64_t xmax,
 	if (b->everything)
 		return 0;
 	if (b->mark > xmax)
-		return replay_refuse_xid(c, b->mark, xmax, err);
+		return postgres_source_replay_refuse_xid(c, b->mark, xmax, err);
 	if (xmax - b->mark < BLOCKS_FARTHEST)
 		return 0;
 	log_warn("the mark of %s is %" PRIu64 " transactions behind, more than "
@@ -115,8 +116,8 @@ static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
 	b->count = 0;
 	b->ceiling = b->everything || xmin > b->mark ? xmin : b->mark;
 	if (!b->again)
-		blocks_resume(c);
-	blocks_mark_whole(c);
+		postgres_source_blocks_resume(c);
+	postgres_source_blocks_mark_whole(c);
 	/* Nothing has happened since the mark: no row can be newer. */
 	if (b->mark == xmax && !b->extracts && blocks_none_whole(b))
 		b->leaf = b->leaves.n;
@@ -133,12 +134,14 @@ static int blocks_check_repeats(struct postgres *c, struct error *err)
 
 	if (b->again || b->leaf >= b->leaves.n)
 		return 0;
-	query_init(&among, QUERY_PARAMETERS);
+	postgres_source_query_init(&among, QUERY_PARAMETERS);
 	if (some)
-		blocks_write_since(&among, c->layout.relation.alias, b->mark);
-	rc = repeats_check(c->pg, &c->layout, c->pass.scan->source->table,
-			   some ? &among : NULL, false, err);
-	query_release(&among);
+		postgres_source_blocks_write_since(
+			&among, c->layout.relation.alias, b->mark);
+	rc = postgres_source_repeats_check(c->pg, &c->layout,
+					   c->pass.scan->source->table,
+					   some ? &among : NULL, false, err);
+	postgres_source_query_release(&among);
 	return rc;
 }
 
@@ -148,15 +151,15 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
 	uint64_t xmin = 0, xmax = 0;
-	int rc = blocks_transaction(c, err);
+	int rc = postgres_source_blocks_transaction(c, err);
 
 	if (!rc)
 		rc = blocks_snapshot(c, &xmin, &xmax, err);
 	if (!rc)
 		rc = blocks_check_age(c, xmax, err);
 	if (!rc)
-		rc = leaves_find(c->pg, c->layout.relation.oid, &b->leaves,
-				 err);
+		rc = postgres_source_leaves_find(c->pg, c->layout.relation.oid,
+						 &b->leaves, err);
 	if (!rc)
 		rc = blocks_check_leaves(c, err);
 	if (rc)
@@ -177,17 +180,17 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
 static int blocks_close_pass(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
-	int rc = b->in_transaction ? blocks_commit(c, err) : 0;
+	int rc = b->in_transaction ? postgres_source_blocks_commit(c, err) : 0;
 
-	blocks_settle_mark(c);
+	postgres_source_blocks_settle_mark(c);
 	b->done = b->again || b->extracts <= 1;
 	b->again = true;
 	json_decref(b->known);
-	b->known = blocks_list_leaves(c);
+	b->known = postgres_source_blocks_list_leaves(c);
 	b->mark = b->ceiling;
 	b->everything = false;
 	b->ceiling = 0;
-	leaves_release(&b->leaves);
+	postgres_source_leaves_release(&b->leaves);
 	return rc;
 }
 
@@ -204,7 +207,8 @@ static double blocks_progress(const struct blocks *b)
 	return all <= 0 ? -1 : done < all ? done / all : 1;
 }
 
-int blocks_next(struct postgres *c, struct batch *out, struct error *err)
+int postgres_source_blocks_next(struct postgres *c, struct batch *out,
+				struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
 	int rc = 0;
@@ -213,9 +217,9 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err)
 		if (!b->ceiling) {
 			rc = blocks_open_pass(c, err);
 		} else if (b->streaming) {
-			rc = blocks_fill(c, out, err);
+			rc = postgres_source_blocks_fill(c, out, err);
 		} else if (b->leaf < b->leaves.n) {
-			rc = blocks_open_extract(c, out, err);
+			rc = postgres_source_blocks_open_extract(c, out, err);
 		} else {
 			rc = blocks_close_pass(c, err);
 			if (out->n_rows)
@@ -225,8 +229,8 @@ int blocks_next(struct postgres *c, struct batch *out, struct error *err)
 	if (rc)
 		return rc;
 	if (!b->done && b->leaf < b->leaves.n)
-		blocks_set_pending(c);
+		postgres_source_blocks_set_pending(c);
 	out->n_held = b->done ? b->held : 0;
 	out->progress = b->done ? 1 : blocks_progress(b);
-	return durable_hand_over(c, out, b->streaming, err);
+	return postgres_source_durable_hand_over(c, out, b->streaming, err);
 }

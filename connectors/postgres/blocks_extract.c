@@ -26,12 +26,13 @@
  * ids, counted from the newest. Frozen rows keep their old xmin. Rows from
  * before the last wrap get a wrong age, and at worst are read again. The mark's
  * age is asked once a statement, not once a row. */
-void blocks_write_since(struct query *q, const char *alias, uint64_t xid)
+void postgres_source_blocks_write_since(struct query *q, const char *alias,
+					uint64_t xid)
 {
 	char *text = xstrfmt("%" PRIu32, (uint32_t)xid);
 
 	strbuf_addf(&q->sql, "age(%s.xmin) BETWEEN 0 AND (SELECT age(", alias);
-	query_value(q, "pg_catalog.xid", text);
+	postgres_source_query_value(q, "pg_catalog.xid", text);
 	strbuf_addstr(&q->sql, "))");
 	free(text);
 }
@@ -44,25 +45,25 @@ static void blocks_write_query(struct postgres *c, struct query *q)
 	char *end = xstrfmt("(%" PRId64 ",0)", b->end);
 	struct query tail;
 
-	query_init(&tail, QUERY_STREAM);
+	postgres_source_query_init(&tail, QUERY_STREAM);
 	strbuf_addf(&tail.sql, ", %s.ctid, ", alias);
-	blocks_write_since(&tail, alias, b->ceiling);
-	query_adopt(q, &tail);
-	query_select(q, &c->layout, b->leaves.items[b->leaf].sql,
-		     tail.sql.data);
+	postgres_source_blocks_write_since(&tail, alias, b->ceiling);
+	postgres_source_query_adopt(q, &tail);
+	postgres_source_query_select(
+		q, &c->layout, b->leaves.items[b->leaf].sql, tail.sql.data);
 	strbuf_addf(&q->sql, "%s.ctid >= ", alias);
-	query_value(q, "pg_catalog.tid", begin);
+	postgres_source_query_value(q, "pg_catalog.tid", begin);
 	if (b->end >= 0) {
 		strbuf_addf(&q->sql, " AND %s.ctid < ", alias);
-		query_value(q, "pg_catalog.tid", end);
+		postgres_source_query_value(q, "pg_catalog.tid", end);
 	}
 	if (!b->whole[b->leaf]) {
 		strbuf_addstr(&q->sql, " AND ");
-		blocks_write_since(q, alias, b->mark);
+		postgres_source_blocks_write_since(q, alias, b->mark);
 	}
 	free(begin);
 	free(end);
-	query_release(&tail);
+	postgres_source_query_release(&tail);
 }
 
 /* How many blocks will about fill the batch. */
@@ -84,8 +85,9 @@ static int64_t blocks_count(const struct postgres *c, size_t wanted)
 				     : (int64_t)count;
 }
 
-int blocks_open_extract(struct postgres *c, const struct batch *out,
-			struct error *err)
+int postgres_source_blocks_open_extract(struct postgres *c,
+					const struct batch *out,
+					struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
@@ -105,14 +107,14 @@ int blocks_open_extract(struct postgres *c, const struct batch *out,
 	b->last_offset = b->offset - 1;
 	b->extracts++;
 	if (!b->in_transaction)
-		rc = blocks_transaction(c, err);
+		rc = postgres_source_blocks_transaction(c, err);
 	if (rc)
 		return rc;
-	query_init(&q, QUERY_STREAM);
+	postgres_source_query_init(&q, QUERY_STREAM);
 	blocks_write_query(c, &q);
-	rc = shape_stream(c, leaf, &q, BLOCKS_EXTRA, err);
+	rc = postgres_source_shape_stream(c, leaf, &q, BLOCKS_EXTRA, err);
 	b->streaming = !rc;
-	query_release(&q);
+	postgres_source_query_release(&q);
 	return rc;
 }
 
@@ -174,7 +176,7 @@ static int blocks_close_extract(struct postgres *c, struct batch *out,
 	b->streaming = false;
 	rc = blocks_look_at_file(c, &file, &seen, err);
 	if (!rc)
-		rc = blocks_commit(c, err);
+		rc = postgres_source_blocks_commit(c, err);
 	if (rc)
 		return rc;
 	blocks_adapt(b, out);
@@ -215,7 +217,8 @@ static bool blocks_place_row(struct postgres *c, struct batch *out)
 	return true;
 }
 
-int blocks_fill(struct postgres *c, struct batch *out, struct error *err)
+int postgres_source_blocks_fill(struct postgres *c, struct batch *out,
+				struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
 	int rc = 0;
@@ -223,13 +226,16 @@ int blocks_fill(struct postgres *c, struct batch *out, struct error *err)
 	while (!rc && !batch_is_full(out)) {
 		rc = pg_stream_next(c->pg, err);
 		if (rc < 0)
-			return rows_stream_failed(c, out, err);
+			return postgres_source_rows_stream_failed(c, out, err);
 		if (!rc)
 			break;
 		b->matched++;
-		rc = blocks_place_row(c, out) ? rows_append(c, out, err) : 0;
+		rc = blocks_place_row(c, out)
+			     ? postgres_source_rows_append(c, out, err)
+			     : 0;
 		if (!rc)
-			rc = rows_failpoints(c, (size_t)b->matched, err);
+			rc = postgres_source_rows_failpoints(
+				c, (size_t)b->matched, err);
 	}
 	if (rc || batch_is_full(out))
 		return rc;

@@ -6,19 +6,20 @@
 #include "connectors/postgres/leaf_list.h"
 #include "core/base/alloc.h"
 
-json_t *blocks_list_leaves(const struct postgres *c)
+json_t *postgres_source_blocks_list_leaves(const struct postgres *c)
 {
-	return leaf_list_new(&c->layout.relation, &c->pass.blocks.leaves);
+	return postgres_source_leaf_list_new(&c->layout.relation,
+					     &c->pass.blocks.leaves);
 }
 
 /* Note where a pass that is cut short goes on. A batch may end within a block,
  * whose rows keep their line numbers until the table has another file. */
-void blocks_set_pending(struct postgres *c)
+void postgres_source_blocks_set_pending(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 	struct watermark *w = &c->pass.mark.at;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
-	json_t *list = blocks_list_leaves(c);
+	json_t *list = postgres_source_blocks_list_leaves(c);
 	char *ceiling = xstrfmt("%" PRIu64, b->ceiling);
 	int64_t block = b->streaming ? b->last_block : b->block;
 	int offset = b->streaming ? b->last_offset + 1 : b->offset;
@@ -39,11 +40,11 @@ void blocks_set_pending(struct postgres *c)
 }
 
 /* The pass is over: its ceiling is the mark. */
-void blocks_settle_mark(struct postgres *c)
+void postgres_source_blocks_settle_mark(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 	struct watermark *w = &c->pass.mark.at;
-	json_t *list = blocks_list_leaves(c);
+	json_t *list = postgres_source_blocks_list_leaves(c);
 
 	free(w->value);
 	w->value = xstrfmt("%" PRIu64, b->ceiling);
@@ -53,18 +54,18 @@ void blocks_settle_mark(struct postgres *c)
 
 /* In a pass that was cut short, LEAF_LIST are its own and "known" those of the
  * passes before it. */
-void blocks_read_known(struct postgres *c)
+void postgres_source_blocks_read_known(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 	const struct watermark *from = c->pass.scan->from;
 	bool midway = json_object_get(from->pending, "ceiling") != NULL;
 
-	b->known = leaf_list_known(&c->layout.relation, from,
-				   midway ? "known" : LEAF_LIST);
+	b->known = postgres_source_leaf_list_known(
+		&c->layout.relation, from, midway ? "known" : LEAF_LIST);
 }
 
 /* Take up a pass that was cut short, if its tables are still the same. */
-void blocks_resume(struct postgres *c)
+void postgres_source_blocks_resume(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 	const json_t *pending = c->pass.scan->from->pending;
@@ -72,7 +73,7 @@ void blocks_resume(struct postgres *c)
 		json_string_value(json_object_get(pending, "ceiling"));
 	json_int_t relation =
 		json_integer_value(json_object_get(pending, "relation"));
-	json_t *list = blocks_list_leaves(c);
+	json_t *list = postgres_source_blocks_list_leaves(c);
 	bool same = ceiling &&
 		    (!list ||
 		     json_equal(list, json_object_get(pending, LEAF_LIST)));
@@ -86,7 +87,7 @@ void blocks_resume(struct postgres *c)
 		b->ceiling = strtoull(ceiling, NULL, 10);
 		b->extracts = 1;
 		/* It was durable when it was stored. */
-		durable_begin(c, 0);
+		postgres_source_durable_begin(c, 0);
 		/* If the file is gone, no block of the new one has been
 		 * read. */
 		if (leaf->file !=
@@ -100,7 +101,7 @@ void blocks_resume(struct postgres *c)
 }
 
 /* A partition that was attached since holds rows of any age. */
-void blocks_mark_whole(struct postgres *c)
+void postgres_source_blocks_mark_whole(struct postgres *c)
 {
 	struct blocks *b = &c->pass.blocks;
 
@@ -108,5 +109,6 @@ void blocks_mark_whole(struct postgres *c)
 	b->whole = xcalloc(b->leaves.n + 1, sizeof(*b->whole));
 	for (size_t i = 0; i < b->leaves.n; i++)
 		b->whole[i] = b->everything ||
-			      !leaf_list_has(b->known, b->leaves.items[i].oid);
+			      !postgres_source_leaf_list_has(
+				      b->known, b->leaves.items[i].oid);
 }

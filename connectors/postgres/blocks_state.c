@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void blocks_release(struct blocks *b)
+void postgres_source_blocks_release(struct blocks *b)
 {
-	leaves_release(&b->leaves);
+	postgres_source_leaves_release(&b->leaves);
 	json_decref(b->known);
 	free(b->whole);
 	memset(b, 0, sizeof(*b));
 }
 
-int blocks_transaction(struct postgres *c, struct error *err)
+int postgres_source_blocks_transaction(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->pass.blocks;
 	int rc = pg_exec(
@@ -28,7 +28,7 @@ int blocks_transaction(struct postgres *c, struct error *err)
 	return rc;
 }
 
-int blocks_commit(struct postgres *c, struct error *err)
+int postgres_source_blocks_commit(struct postgres *c, struct error *err)
 {
 	c->pass.blocks.in_transaction = false;
 	return pg_exec(c->pg, "COMMIT", err);

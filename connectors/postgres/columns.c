@@ -56,7 +56,7 @@ static const char columns_sql[] =
 	"  CROSS JOIN own\n"
 	"ORDER BY w.n";
 
-void column_release(struct layout_column *column)
+void postgres_source_column_release(struct layout_column *column)
 {
 	free(column->name);
 	free(column->expression);
@@ -68,15 +68,16 @@ void column_release(struct layout_column *column)
 	memset(column, 0, sizeof(*column));
 }
 
-void columns_release(struct column_set *set)
+void postgres_source_columns_release(struct column_set *set)
 {
 	for (size_t i = 0; i < set->n; i++)
-		column_release(&set->items[i]);
+		postgres_source_column_release(&set->items[i]);
 	free(set->items);
 	memset(set, 0, sizeof(*set));
 }
 
-long columns_find(const struct column_set *set, const char *name)
+long postgres_source_columns_find(const struct column_set *set,
+				  const char *name)
 {
 	for (size_t i = 0; i < set->n_table; i++) {
 		if (!strcmp(set->items[i].name, name))
@@ -85,8 +86,9 @@ long columns_find(const struct column_set *set, const char *name)
 	return -1;
 }
 
-int columns_missing(const struct column_set *set, const char *what,
-		    const char *name, const char *table, struct error *err)
+int postgres_source_columns_missing(const struct column_set *set,
+				    const char *what, const char *name,
+				    const char *table, struct error *err)
 {
 	const char **names = xcalloc(set->n ? set->n : 1, sizeof(*names));
 	size_t n = 0;
@@ -234,12 +236,13 @@ static void column_fill(struct layout_column *column, const struct pg_result *r,
 	column->oid = oid;
 	column->modifier = modifier;
 	column->labels = xstrdup(pg_value(r, row, 10));
-	column->wire = wire_type_find(oid);
+	column->wire = postgres_source_wire_type_find(oid);
 	column->decode = column->wire->decode;
-	wire_type_describe(column->wire, modifier, &column->type);
-	if (unchecked && column->decode == decode_bytes &&
+	postgres_source_wire_type_describe(column->wire, modifier,
+					   &column->type);
+	if (unchecked && column->decode == postgres_source_decode_bytes &&
 	    column->type.kind != TYPE_BYTES)
-		column->decode = decode_text_checked;
+		column->decode = postgres_source_decode_text_checked;
 	column->type.native = xstrdup(pg_value(r, row, 1));
 	column->cast = xstrdup(pg_value(r, row, 4));
 	column->collate = *pg_value(r, row, 5) == 't';
@@ -297,9 +300,9 @@ out:
 	return rc;
 }
 
-int columns_read(struct pg *pg, const struct relation *relation,
-		 const struct source_spec *source, struct column_set *out,
-		 struct error *err)
+int postgres_source_columns_read(struct pg *pg, const struct relation *relation,
+				 const struct source_spec *source,
+				 struct column_set *out, struct error *err)
 {
 	struct pg_field *fields = NULL;
 	struct error why = ERROR_INIT;

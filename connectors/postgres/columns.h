@@ -13,15 +13,17 @@ struct column_set {
 
 /* All columns of the table, and all expressions. Checks the user's SQL with
  * the server: CONFIG naming the key whose SQL fails. */
-int columns_read(struct pg *pg, const struct relation *relation,
-		 const struct source_spec *source, struct column_set *out,
-		 struct error *err);
-void columns_release(struct column_set *set);
-void column_release(struct layout_column *column);
+int postgres_source_columns_read(struct pg *pg, const struct relation *relation,
+				 const struct source_spec *source,
+				 struct column_set *out, struct error *err);
+void postgres_source_columns_release(struct column_set *set);
+void postgres_source_column_release(struct layout_column *column);
 /* SCHEMA error: no such column, with the nearest one. */
-int columns_missing(const struct column_set *set, const char *what,
-		    const char *name, const char *table, struct error *err);
+int postgres_source_columns_missing(const struct column_set *set,
+				    const char *what, const char *name,
+				    const char *table, struct error *err);
 /* Among the table's own columns: index or -1. */
-long columns_find(const struct column_set *set, const char *name);
+long postgres_source_columns_find(const struct column_set *set,
+				  const char *name);
 
 #endif

@@ -134,8 +134,9 @@ static int computed_explain(struct pg *pg, const struct relation *relation,
 	return rc;
 }
 
-int computed_read(struct pg *pg, const struct relation *relation,
-		  struct layout_column *mark, struct error *err)
+int postgres_source_computed_read(struct pg *pg,
+				  const struct relation *relation,
+				  struct layout_column *mark, struct error *err)
 {
 	struct strbuf found = STRBUF_INIT;
 	struct pg_result *r = NULL;
@@ -167,13 +168,13 @@ int computed_read(struct pg *pg, const struct relation *relation,
 	return rc;
 }
 
-bool computed_is_plain(const struct layout_column *mark)
+bool postgres_source_computed_is_plain(const struct layout_column *mark)
 {
 	return tick_is_plain(mark->expression, &mark->type, computed_plain) &&
 	       tick_is_plain(mark->computed, &mark->type, computed_plain);
 }
 
-enum tick_doubt computed_doubt(const struct layout_column *mark)
+enum tick_doubt postgres_source_computed_doubt(const struct layout_column *mark)
 {
 	return tick_doubt(mark->expression, mark->computed);
 }

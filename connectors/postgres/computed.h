@@ -8,11 +8,14 @@
 
 /* Follow a view's mark down to the tables: `computed` becomes the expression
  * that the view makes of it. */
-int computed_read(struct pg *pg, const struct relation *relation,
-		  struct layout_column *mark, struct error *err);
+int postgres_source_computed_read(struct pg *pg,
+				  const struct relation *relation,
+				  struct layout_column *mark,
+				  struct error *err);
 /* Are the marks as fine as the column's type says? */
-bool computed_is_plain(const struct layout_column *mark);
+bool postgres_source_computed_is_plain(const struct layout_column *mark);
 /* If not: why? */
-enum tick_doubt computed_doubt(const struct layout_column *mark);
+enum tick_doubt
+postgres_source_computed_doubt(const struct layout_column *mark);
 
 #endif

@@ -23,22 +23,23 @@ static int cut_ask(struct postgres *c, struct query *q, char **out,
 static int cut_value(struct postgres *c, const struct range *range, int64_t n,
 		     char **out, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	char *what = xstrfmt("%s::pg_catalog.text", mark->sql);
 	char *offset = xstrfmt("%" PRId64, n);
 	struct query q;
 	int rc;
 
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &c->layout, what);
-	keyset_write_range(c, &q, range);
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &c->layout, what);
+	postgres_source_keyset_write_range(c, &q, range);
 	strbuf_addstr(&q.sql, " ORDER BY ");
-	query_ordered(&q, mark);
+	postgres_source_query_ordered(&q, mark);
 	strbuf_addstr(&q.sql, " OFFSET ");
-	query_value(&q, "pg_catalog.int8", offset);
+	postgres_source_query_value(&q, "pg_catalog.int8", offset);
 	strbuf_addstr(&q.sql, " LIMIT 1");
 	rc = cut_ask(c, &q, out, err);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	free(offset);
 	free(what);
 	return rc;
@@ -51,13 +52,13 @@ static int cut_count(struct postgres *c, const struct range *range,
 	struct query q;
 	int rc;
 
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &c->layout, "count(*)");
-	keyset_write_range(c, &q, range);
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &c->layout, "count(*)");
+	postgres_source_keyset_write_range(c, &q, range);
 	rc = cut_ask(c, &q, &text, err);
 	if (!rc)
 		*rows = strtoll(text, NULL, 10);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	free(text);
 	return rc;
 }
@@ -66,23 +67,24 @@ static int cut_count(struct postgres *c, const struct range *range,
 static int cut_above(struct postgres *c, const char *value, const char *to,
 		     char **out, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	char *what = xstrfmt("%s::pg_catalog.text", mark->sql);
 	struct query q;
 	int rc;
 
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &c->layout, what);
-	keyset_compare_mark(c, &q, ">", value);
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &c->layout, what);
+	postgres_source_keyset_compare_mark(c, &q, ">", value);
 	if (to) {
 		strbuf_addstr(&q.sql, " AND ");
-		keyset_compare_mark(c, &q, "<", to);
+		postgres_source_keyset_compare_mark(c, &q, "<", to);
 	}
 	strbuf_addstr(&q.sql, " ORDER BY ");
-	query_ordered(&q, mark);
+	postgres_source_query_ordered(&q, mark);
 	strbuf_addstr(&q.sql, " LIMIT 1");
 	rc = cut_ask(c, &q, out, err);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	free(what);
 	return rc;
 }
@@ -111,5 +113,5 @@ int postgres_cut(struct connector *base, const struct source_spec *source,
 		free(end);
 	else
 		out->end = end;
-	return shape_judge(c, source, mark, rc, err);
+	return postgres_source_shape_judge(c, source, mark, rc, err);
 }

@@ -41,8 +41,9 @@ static int decode_bad_length(size_t n, size_t expected, struct error *err)
 			 expected);
 }
 
-int decode_bool(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_bool(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	uint8_t value;
 
@@ -53,8 +54,9 @@ int decode_bool(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 	return 0;
 }
 
-int decode_int2(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_int2(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	uint16_t value;
 
@@ -66,8 +68,9 @@ int decode_int2(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 	return 0;
 }
 
-int decode_int4(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_int4(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	uint32_t value;
 
@@ -85,8 +88,9 @@ static void decode_put64(struct vector *v, size_t row, uint64_t value)
 	memcpy(v->data + row * sizeof(value), &value, sizeof(value));
 }
 
-int decode_int8(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_int8(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	if (n != 8)
 		return decode_bad_length(n, 8, err);
@@ -94,8 +98,9 @@ int decode_int8(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 	return 0;
 }
 
-int decode_oid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-	       struct error *err)
+int postgres_source_decode_oid(struct vector *v, size_t row,
+			       const uint8_t *bytes, size_t n,
+			       struct error *err)
 {
 	if (n != 4)
 		return decode_bad_length(n, 4, err);
@@ -103,8 +108,9 @@ int decode_oid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 	return 0;
 }
 
-int decode_bytes(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		 struct error *err)
+int postgres_source_decode_bytes(struct vector *v, size_t row,
+				 const uint8_t *bytes, size_t n,
+				 struct error *err)
 {
 	return vector_set_bytes(v, row, bytes, n, err);
 }
@@ -121,8 +127,9 @@ static bool decode_is_utf8(const char *text, size_t n)
 	return true;
 }
 
-int decode_text_checked(struct vector *v, size_t row, const uint8_t *bytes,
-			size_t n, struct error *err)
+int postgres_source_decode_text_checked(struct vector *v, size_t row,
+					const uint8_t *bytes, size_t n,
+					struct error *err)
 {
 	if (!decode_is_utf8((const char *)bytes, n))
 		return error_set(err, ERROR_DATA,
@@ -131,8 +138,9 @@ int decode_text_checked(struct vector *v, size_t row, const uint8_t *bytes,
 	return vector_set_bytes(v, row, bytes, n, err);
 }
 
-int decode_jsonb(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		 struct error *err)
+int postgres_source_decode_jsonb(struct vector *v, size_t row,
+				 const uint8_t *bytes, size_t n,
+				 struct error *err)
 {
 	if (n < 1 || bytes[0] != 1)
 		return error_set(err, ERROR_DATA,
@@ -140,8 +148,9 @@ int decode_jsonb(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 	return vector_set_bytes(v, row, bytes + 1, n - 1, err);
 }
 
-int decode_date(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_date(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	int32_t days;
 
@@ -156,8 +165,9 @@ int decode_date(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 	return 0;
 }
 
-int decode_time(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_time(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	uint64_t us;
 
@@ -171,8 +181,9 @@ int decode_time(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
 }
 
 /* The server's range ends 54 years behind ours, in the year 294276. */
-int decode_timestamp(struct vector *v, size_t row, const uint8_t *bytes,
-		     size_t n, struct error *err)
+int postgres_source_decode_timestamp(struct vector *v, size_t row,
+				     const uint8_t *bytes, size_t n,
+				     struct error *err)
 {
 	int64_t us;
 
@@ -188,8 +199,9 @@ int decode_timestamp(struct vector *v, size_t row, const uint8_t *bytes,
 	return 0;
 }
 
-int decode_interval(struct vector *v, size_t row, const uint8_t *bytes,
-		    size_t n, struct error *err)
+int postgres_source_decode_interval(struct vector *v, size_t row,
+				    const uint8_t *bytes, size_t n,
+				    struct error *err)
 {
 	struct interval_value value;
 
@@ -202,8 +214,9 @@ int decode_interval(struct vector *v, size_t row, const uint8_t *bytes,
 	return 0;
 }
 
-int decode_uuid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err)
+int postgres_source_decode_uuid(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err)
 {
 	if (n != 16)
 		return decode_bad_length(n, 16, err);

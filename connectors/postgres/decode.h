@@ -14,34 +14,48 @@
 typedef int (*decode_fn)(struct vector *v, size_t row, const uint8_t *bytes,
 			 size_t n, struct error *err);
 
-int decode_bool(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_int2(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_int4(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_int8(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_oid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-	       struct error *err);
-int decode_bytes(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		 struct error *err);
+int postgres_source_decode_bool(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_int2(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_int4(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_int8(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_oid(struct vector *v, size_t row,
+			       const uint8_t *bytes, size_t n,
+			       struct error *err);
+int postgres_source_decode_bytes(struct vector *v, size_t row,
+				 const uint8_t *bytes, size_t n,
+				 struct error *err);
 /* Text of a server that does not vouch for its encoding (SQL_ASCII). */
-int decode_text_checked(struct vector *v, size_t row, const uint8_t *bytes,
-			size_t n, struct error *err);
-int decode_jsonb(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		 struct error *err);
-int decode_date(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_time(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_timestamp(struct vector *v, size_t row, const uint8_t *bytes,
-		     size_t n, struct error *err);
-int decode_interval(struct vector *v, size_t row, const uint8_t *bytes,
-		    size_t n, struct error *err);
-int decode_uuid(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		struct error *err);
-int decode_numeric(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		   struct error *err);
+int postgres_source_decode_text_checked(struct vector *v, size_t row,
+					const uint8_t *bytes, size_t n,
+					struct error *err);
+int postgres_source_decode_jsonb(struct vector *v, size_t row,
+				 const uint8_t *bytes, size_t n,
+				 struct error *err);
+int postgres_source_decode_date(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_time(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_timestamp(struct vector *v, size_t row,
+				     const uint8_t *bytes, size_t n,
+				     struct error *err);
+int postgres_source_decode_interval(struct vector *v, size_t row,
+				    const uint8_t *bytes, size_t n,
+				    struct error *err);
+int postgres_source_decode_uuid(struct vector *v, size_t row,
+				const uint8_t *bytes, size_t n,
+				struct error *err);
+int postgres_source_decode_numeric(struct vector *v, size_t row,
+				   const uint8_t *bytes, size_t n,
+				   struct error *err);
 
 #endif

@@ -107,8 +107,9 @@ static int numeric_special(struct vector *v, size_t row, unsigned sign,
 	return vector_set_bytes(v, row, text, strlen(text), err);
 }
 
-int decode_numeric(struct vector *v, size_t row, const uint8_t *bytes, size_t n,
-		   struct error *err)
+int postgres_source_decode_numeric(struct vector *v, size_t row,
+				   const uint8_t *bytes, size_t n,
+				   struct error *err)
 {
 	struct numeric x = { .n = 0 };
 	uint8_t *begin, *out;

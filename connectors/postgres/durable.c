@@ -37,7 +37,7 @@ static uint64_t durable_without_header(uint64_t lsn, uint64_t page,
 	return lsn % page == PAGE_HEADER ? lsn - PAGE_HEADER : lsn;
 }
 
-uint64_t durable_target(const struct pg_result *r, int first)
+uint64_t postgres_source_durable_target(const struct pg_result *r, int first)
 {
 	const char *end = pg_value(r, 0, first);
 	const char *flushed = pg_value(r, 0, first + 1);
@@ -52,13 +52,13 @@ uint64_t durable_target(const struct pg_result *r, int first)
 }
 
 /* insufficient_privilege, feature_not_supported, undefined_function */
-bool durable_is_hidden(const struct error *err)
+bool postgres_source_durable_is_hidden(const struct error *err)
 {
 	return error_has_code(err, "42501") || error_has_code(err, "0A000") ||
 	       error_has_code(err, "42883");
 }
 
-void durable_explain(const char *role, struct strbuf *reason)
+void postgres_source_durable_explain(const char *role, struct strbuf *reason)
 {
 	struct strbuf name = STRBUF_INIT;
 
@@ -73,7 +73,7 @@ void durable_explain(const char *role, struct strbuf *reason)
 	strbuf_release(&name);
 }
 
-void durable_begin(struct postgres *c, uint64_t target)
+void postgres_source_durable_begin(struct postgres *c, uint64_t target)
 {
 	struct pass *p = &c->pass;
 
@@ -91,7 +91,7 @@ static int durable_look(struct postgres *c, struct error *err)
 			  0, NULL, err);
 
 	if (!rc && durable_lsn(pg_value(r, 0, 0)) >= c->pass.unflushed)
-		durable_begin(c, 0);
+		postgres_source_durable_begin(c, 0);
 	pg_result_free(r);
 	return rc;
 }
@@ -131,8 +131,8 @@ static void durable_hold(struct postgres *c, struct batch *out, bool end)
 			"off); the next run reads these rows again");
 }
 
-int durable_hand_over(struct postgres *c, struct batch *out, bool busy,
-		      struct error *err)
+int postgres_source_durable_hand_over(struct postgres *c, struct batch *out,
+				      bool busy, struct error *err)
 {
 	bool end = !out->n_rows;
 	/* A pass without a row loses nothing by the mark it began with. */

@@ -28,19 +28,19 @@
 /* Read these columns, of which the first has number `first`. Returns how far
  * the log must be flushed before every transaction that ended before the
  * statement is durable. 0: it is flushed as far as that. */
-uint64_t durable_target(const struct pg_result *r, int first);
+uint64_t postgres_source_durable_target(const struct pg_result *r, int first);
 /* Did a statement with these columns fail because this role, or this server,
  * does not have the functions? */
-bool durable_is_hidden(const struct error *err);
+bool postgres_source_durable_is_hidden(const struct error *err);
 /* Why a mark may be ahead of the durable log, and what to grant. */
-void durable_explain(const char *role, struct strbuf *reason);
+void postgres_source_durable_explain(const char *role, struct strbuf *reason);
 
 /* From now on the running mark waits for `target`; 0: for nothing. */
-void durable_begin(struct postgres *c, uint64_t target);
+void postgres_source_durable_begin(struct postgres *c, uint64_t target);
 /* Set the batch's watermark: the running mark or, until it is durable, the last
  * durable one. At the end of a pass wait a moment. `busy`: a statement is under
  * way, and nothing else can be asked. */
-int durable_hand_over(struct postgres *c, struct batch *out, bool busy,
-		      struct error *err);
+int postgres_source_durable_hand_over(struct postgres *c, struct batch *out,
+				      bool busy, struct error *err);
 
 #endif

@@ -17,7 +17,7 @@ static int explain_query(struct postgres *c, const char *purpose,
 
 	if (!rc)
 		explanation_add(out, purpose, shown, index, plan);
-	query_release(q);
+	postgres_source_query_release(q);
 	free(shown);
 	free(plan);
 	free(index);
@@ -53,11 +53,11 @@ static int explain_keyset(struct postgres *c, size_t rows,
 	for (; !rc && k->step < KEYSET_DONE; k->step++) {
 		struct query q;
 
-		if (!keyset_applies(c, k->step) ||
+		if (!postgres_source_keyset_applies(c, k->step) ||
 		    (k->step == KEYSET_TAIL && hold))
 			continue;
-		query_init(&q, QUERY_STREAM);
-		keyset_write_page(c, &q, rows);
+		postgres_source_query_init(&q, QUERY_STREAM);
+		postgres_source_keyset_write_page(c, &q, rows);
 		rc = explain_query(c, explain_purpose(k->step), &q, out, err);
 		k->last = (struct strlist)STRLIST_INIT;
 	}
@@ -75,13 +75,13 @@ static int explain_blocks(struct postgres *c, struct explanation *out,
 	const char *alias = c->layout.relation.alias;
 	struct query q;
 
-	query_init(&q, QUERY_STREAM);
-	query_select(&q, &c->layout, NULL, "");
+	postgres_source_query_init(&q, QUERY_STREAM);
+	postgres_source_query_select(&q, &c->layout, NULL, "");
 	strbuf_addf(&q.sql, "%s.ctid >= ", alias);
-	query_value(&q, "pg_catalog.tid", "(0,0)");
+	postgres_source_query_value(&q, "pg_catalog.tid", "(0,0)");
 	if (!b->everything) {
 		strbuf_addstr(&q.sql, " AND ");
-		blocks_write_since(&q, alias, b->mark);
+		postgres_source_blocks_write_since(&q, alias, b->mark);
 	}
 	return explain_query(c, "read", &q, out, err);
 }

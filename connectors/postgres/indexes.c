@@ -33,8 +33,8 @@ static bool indexes_are_names(const json_t *columns)
 	return true;
 }
 
-int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
-		 struct error *err)
+int postgres_source_indexes_find(struct pg *pg, uint32_t oid,
+				 struct indexes *out, struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *text = xstrfmt("%u", oid);
@@ -60,7 +60,7 @@ int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
 	return rc;
 }
 
-void indexes_release(struct indexes *x)
+void postgres_source_indexes_release(struct indexes *x)
 {
 	for (size_t i = 0; i < x->n; i++)
 		json_decref(x->items[i].columns);
@@ -68,7 +68,7 @@ void indexes_release(struct indexes *x)
 	memset(x, 0, sizeof(*x));
 }
 
-const json_t *indexes_primary(const struct indexes *x)
+const json_t *postgres_source_indexes_primary(const struct indexes *x)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		if (x->items[i].primary)
@@ -77,7 +77,8 @@ const json_t *indexes_primary(const struct indexes *x)
 	return NULL;
 }
 
-bool indexes_unique_on(const struct indexes *x, const char *column)
+bool postgres_source_indexes_unique_on(const struct indexes *x,
+				       const char *column)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		const json_t *columns = x->items[i].columns;
@@ -90,7 +91,8 @@ bool indexes_unique_on(const struct indexes *x, const char *column)
 	return false;
 }
 
-bool indexes_begin_with(const struct indexes *x, const char *column)
+bool postgres_source_indexes_begin_with(const struct indexes *x,
+					const char *column)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		const char *first = json_string_value(

@@ -20,14 +20,16 @@ struct indexes {
 	size_t n;
 };
 
-int indexes_find(struct pg *pg, uint32_t oid, struct indexes *out,
-		 struct error *err);
-void indexes_release(struct indexes *x);
+int postgres_source_indexes_find(struct pg *pg, uint32_t oid,
+				 struct indexes *out, struct error *err);
+void postgres_source_indexes_release(struct indexes *x);
 /* The columns of the primary key, or NULL. Borrowed. */
-const json_t *indexes_primary(const struct indexes *x);
+const json_t *postgres_source_indexes_primary(const struct indexes *x);
 /* Does an index keep the values of this column from repeating? */
-bool indexes_unique_on(const struct indexes *x, const char *column);
+bool postgres_source_indexes_unique_on(const struct indexes *x,
+				       const char *column);
 /* Is there an ordered index that begins with this column? */
-bool indexes_begin_with(const struct indexes *x, const char *column);
+bool postgres_source_indexes_begin_with(const struct indexes *x,
+					const char *column);
 
 #endif

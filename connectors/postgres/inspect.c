@@ -38,13 +38,13 @@ static void inspect_write_order(struct strbuf *sb, const struct layout *l)
 static void inspect_index(struct inspection_of *x)
 {
 	const struct layout *l = &x->c->layout;
-	const struct layout_column *mark = layout_mark(l);
+	const struct layout_column *mark = postgres_source_layout_mark(l);
 	enum relation_kind kind = l->relation.kind;
 	struct strbuf fix = STRBUF_INIT;
 
 	if (mark->expression || kind == RELATION_VIEW ||
 	    kind == RELATION_FOREIGN ||
-	    indexes_begin_with(&l->indexes, mark->name))
+	    postgres_source_indexes_begin_with(&l->indexes, mark->name))
 		return;
 	strbuf_addf(&fix, "CREATE INDEX %sON %s ",
 		    kind == RELATION_PARTITIONED ? "" : "CONCURRENTLY ",
@@ -61,25 +61,27 @@ static void inspect_index(struct inspection_of *x)
 static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
 			       struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&x->c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&x->c->layout);
 	struct pg_result *r = NULL;
 	struct query q;
 	int rc;
 
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &x->c->layout, "count(*)");
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &x->c->layout, "count(*)");
 	strbuf_addf(&q.sql, "%s IS NULL", mark->sql);
 	rc = pg_query(x->c->pg, &r, q.sql.data, "1t", 0, NULL, err);
 	if (!rc)
 		*count = strtoll(pg_value(r, 0, 0), NULL, 10);
 	pg_result_free(r);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	return rc;
 }
 
 static int inspect_nulls(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&x->c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&x->c->layout);
 	int64_t count = 0;
 	int rc = 0;
 
@@ -96,7 +98,7 @@ static int inspect_activity(struct inspection_of *x, struct error *err)
 {
 	struct activity a;
 	struct strbuf fix = STRBUF_INIT;
-	int rc = activity_read(x->c->pg, &a, err);
+	int rc = postgres_source_activity_read(x->c->pg, &a, err);
 
 	if (rc)
 		return rc;
@@ -137,22 +139,24 @@ static int inspect_activity(struct inspection_of *x, struct error *err)
 			     a.hidden);
 	}
 	strbuf_release(&fix);
-	activity_release(&a);
+	postgres_source_activity_release(&a);
 	return 0;
 }
 
 static void inspect_tick(struct inspection_of *x)
 {
-	const struct layout_column *mark = layout_mark(&x->c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&x->c->layout);
 
-	if (!computed_is_plain(mark))
+	if (!postgres_source_computed_is_plain(mark))
 		tick_report(x->out, x->source->table, mark->name,
-			    computed_doubt(mark));
+			    postgres_source_computed_doubt(mark));
 }
 
 static int inspect_zone(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&x->c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&x->c->layout);
 	struct error why = ERROR_INIT;
 	int64_t wall;
 	int rc;
@@ -163,7 +167,8 @@ static int inspect_zone(struct inspection_of *x, struct error *err)
 		report_zone_unknown(x->out, x->source->table, mark->name, "");
 		return 0;
 	}
-	rc = zone_wall_clock(x->c->pg, x->mark->time_zone, 0, &wall, &why);
+	rc = postgres_source_zone_wall_clock(x->c->pg, x->mark->time_zone, 0,
+					     &wall, &why);
 	return report_zone(x->out, rc, &why, err);
 }
 
@@ -178,7 +183,8 @@ static void inspect_sequence(struct inspection_of *x,
 			     "use strategy xmin or timestamp",
 			     "sequence %s of \"%s\" counts down: strategy "
 			     "sequence cannot follow it",
-			     s->name, layout_mark(&x->c->layout)->name);
+			     s->name,
+			     postgres_source_layout_mark(&x->c->layout)->name);
 	if (!s->may_see)
 		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
 			     "sequence-hidden", grant,
@@ -191,23 +197,25 @@ static void inspect_sequence(struct inspection_of *x,
 
 static int inspect_sequences(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&x->c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&x->c->layout);
 	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
 	size_t n = 0;
 	struct sequences found;
-	int rc = sequences_find(x->c->pg, &x->c->layout.relation, mark, &found,
-				err);
+	int rc = postgres_source_sequences_find(
+		x->c->pg, &x->c->layout.relation, mark, &found, err);
 
 	for (size_t i = 0; !rc && i < found.n; i++)
 		inspect_sequence(x, &found.items[i]);
 	if (!rc)
-		n = sequences_doubt(&found, &x->c->layout, doubts);
+		n = postgres_source_sequences_doubt(&found, &x->c->layout,
+						    doubts);
 	for (size_t i = 0; i < n; i++)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 			     doubts[i].code, doubts[i].fix, "%s",
 			     doubts[i].reason);
-	sequence_doubts_release(doubts, n);
-	sequences_release(&found);
+	postgres_source_sequence_doubts_release(doubts, n);
+	postgres_source_sequences_release(&found);
 	return rc;
 }
 
@@ -215,7 +223,8 @@ static int inspect_sequences(struct inspection_of *x, struct error *err)
 static int inspect_leaves(struct inspection_of *x, struct error *err)
 {
 	struct leaves leaves = { NULL, 0 };
-	int rc = leaves_find(x->c->pg, x->c->layout.relation.oid, &leaves, err);
+	int rc = postgres_source_leaves_find(
+		x->c->pg, x->c->layout.relation.oid, &leaves, err);
 
 	for (size_t i = 0; !rc && i < leaves.n; i++) {
 		const struct leaf *leaf = &leaves.items[i];
@@ -236,7 +245,7 @@ static int inspect_leaves(struct inspection_of *x, struct error *err)
 				     x->source->table, leaf->sql);
 		strbuf_release(&fix);
 	}
-	leaves_release(&leaves);
+	postgres_source_leaves_release(&leaves);
 	return rc;
 }
 
@@ -274,8 +283,9 @@ static int inspect_repeats(struct inspection_of *x, struct error *err)
 	int rc = 0;
 
 	if (l->n_key && !l->key_unique)
-		rc = repeats_find(x->c->pg, l, NULL,
-				  x->mark->nulls == NULLS_SKIP, &key, err);
+		rc = postgres_source_repeats_find(x->c->pg, l, NULL,
+						  x->mark->nulls == NULLS_SKIP,
+						  &key, err);
 	if (key)
 		report_repeat(x->out, x->source->table, key);
 	else if (!rc && l->n_key && !l->key_unique)
@@ -301,7 +311,7 @@ static int inspect_key(struct inspection_of *x, struct error *err)
 static void inspect_hidden(struct inspection_of *x,
 			   const struct surroundings *around)
 {
-	char *fix = surroundings_show_rows(around);
+	char *fix = postgres_source_surroundings_show_rows(around);
 
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "row-security", fix,
 		     "row level security of %s hides rows from role %s: those "
@@ -315,8 +325,8 @@ static void inspect_elsewhere(struct inspection_of *x,
 {
 	struct strbuf why = STRBUF_INIT, fix = STRBUF_INIT;
 
-	surroundings_explain(around, &why);
-	surroundings_go_there(around, &fix);
+	postgres_source_surroundings_explain(around, &why);
+	postgres_source_surroundings_go_there(around, &fix);
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
 		     "rows-from-elsewhere", fix.data,
 		     "%s, so the guarantee is lag", why.data);
@@ -346,7 +356,8 @@ static const char inspect_cascades_sql[] =
 
 static int inspect_cascades(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&x->c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&x->c->layout);
 	char *oid = xstrfmt("%u", x->c->layout.relation.oid);
 	const char *params[] = { oid, mark->name };
 	struct pg_result *r = NULL;
@@ -366,8 +377,9 @@ static int inspect_cascades(struct inspection_of *x, struct error *err)
 static int inspect_surroundings(struct inspection_of *x, struct error *err)
 {
 	struct surroundings around;
-	int rc = surroundings_find(x->c->pg, x->c->layout.relation.oid,
-				   x->source, x->mark->strategy, &around, err);
+	int rc = postgres_source_surroundings_find(
+		x->c->pg, x->c->layout.relation.oid, x->source,
+		x->mark->strategy, &around, err);
 
 	if (rc)
 		return rc;
@@ -382,7 +394,7 @@ static int inspect_surroundings(struct inspection_of *x, struct error *err)
 			     "your own that hangs on its arguments alone may "
 			     "be declared IMMUTABLE",
 			     SURROUNDINGS_FICKLE, around.fickle);
-	surroundings_release(&around);
+	postgres_source_surroundings_release(&around);
 	return 0;
 }
 

@@ -13,7 +13,8 @@
 #include "core/data/value.h"
 
 /* Has this step anything to read? */
-bool keyset_applies(const struct postgres *c, enum keyset_step step)
+bool postgres_source_keyset_applies(const struct postgres *c,
+				    enum keyset_step step)
 {
 	const struct scan *scan = c->pass.scan;
 
@@ -23,13 +24,13 @@ bool keyset_applies(const struct postgres *c, enum keyset_step step)
 						   : KEYSET_SETTLED);
 	switch (step) {
 	case KEYSET_LEAVES:
-		return keyset_has_leaf(c);
+		return postgres_source_keyset_has_leaf(c);
 	case KEYSET_NULLS:
-		return layout_mark(&c->layout)->nullable &&
+		return postgres_source_layout_mark(&c->layout)->nullable &&
 		       scan->mark->nulls == NULLS_INCLUDE &&
 		       c->layout.n_order > 1;
 	case KEYSET_LAG:
-		return scan->from->value && keyset_has_lag(c);
+		return scan->from->value && postgres_source_keyset_has_lag(c);
 	case KEYSET_SETTLED:
 		return scan->settled->value != NULL;
 	case KEYSET_TAIL:
@@ -43,19 +44,20 @@ static void keyset_enter(struct postgres *c, enum keyset_step step)
 {
 	struct keyset *k = &c->pass.keyset;
 
-	while (!keyset_applies(c, step))
+	while (!postgres_source_keyset_applies(c, step))
 		step++;
 	k->step = step;
 	strlist_release(&k->last);
 }
 
-int keyset_begin(struct postgres *c, struct error *err)
+int postgres_source_keyset_begin(struct postgres *c, struct error *err)
 {
 	struct pass *p = &c->pass;
-	int rc = p->scan->range ? 0 : keyset_leaves_begin(c, err);
+	int rc = p->scan->range ? 0
+				: postgres_source_keyset_leaves_begin(c, err);
 
 	if (!rc)
-		rc = keyset_check(c, err);
+		rc = postgres_source_keyset_check(c, err);
 	if (rc)
 		return rc;
 	if (p->scan->range) {
@@ -70,8 +72,8 @@ int keyset_begin(struct postgres *c, struct error *err)
 				     : NULL;
 	delivered_begin(&p->mark.at, p->scan->from);
 	keyset_enter(c, KEYSET_LEAVES);
-	keyset_leaves_resume(c);
-	keyset_leaves_note(c);
+	postgres_source_keyset_leaves_resume(c);
+	postgres_source_keyset_leaves_note(c);
 	return 0;
 }
 
@@ -89,28 +91,30 @@ static size_t keyset_page_rows(const struct keyset *k, const struct batch *b)
 
 /* A key that no index vouches for may repeat: then rows that tie with the last
  * one belong to the page. */
-void keyset_write_page(struct postgres *c, struct query *q, size_t rows)
+void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
+				       size_t rows)
 {
 	struct keyset *k = &c->pass.keyset;
 	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
-	const struct leaf *leaf = keyset_leaf(c);
+	const struct leaf *leaf = postgres_source_keyset_leaf(c);
 	char *limit = xstrfmt("%zu", rows);
 
-	query_select(q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL,
-		     "");
+	postgres_source_query_select(
+		q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL, "");
 	if (leaf && !leaf->direct)
 		strbuf_addf(&q->sql, "%s.tableoid = %u AND ",
 			    c->layout.relation.alias, leaf->oid);
 	/* Only one lower bound: of two, the server may start at the wrong
 	 * one and read the whole range again for each page. */
 	if (k->last.n)
-		query_compare(q, &c->layout, first, ">", &k->last);
+		postgres_source_query_compare(q, &c->layout, first, ">",
+					      &k->last);
 	else
-		keyset_write_begin(c, q);
-	keyset_write_end(c, q);
-	query_order(q, &c->layout, first);
+		postgres_source_keyset_write_begin(c, q);
+	postgres_source_keyset_write_end(c, q);
+	postgres_source_query_order(q, &c->layout, first);
 	strbuf_addstr(&q->sql, " FETCH FIRST (");
-	query_value(q, "pg_catalog.int8", limit);
+	postgres_source_query_value(q, "pg_catalog.int8", limit);
 	strbuf_addf(&q->sql, ") ROWS %s",
 		    c->layout.key_unique ? "ONLY" : "WITH TIES");
 	free(limit);
@@ -121,19 +125,21 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 			    struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
-	const struct leaf *leaf = keyset_leaf(c);
+	const struct leaf *leaf = postgres_source_keyset_leaf(c);
 	struct query q;
-	int rc = pause_check_ties(c, k->step == KEYSET_NULLS ? 1 : 0, err);
+	int rc = postgres_source_pause_check_ties(
+		c, k->step == KEYSET_NULLS ? 1 : 0, err);
 
 	if (rc)
 		return rc;
-	query_init(&q, QUERY_STREAM);
+	postgres_source_query_init(&q, QUERY_STREAM);
 	k->limit = keyset_page_rows(k, b);
 	k->read = 0;
-	keyset_write_page(c, &q, k->limit);
-	rc = shape_stream(c, leaf && leaf->direct ? leaf : NULL, &q, 0, err);
+	postgres_source_keyset_write_page(c, &q, k->limit);
+	rc = postgres_source_shape_stream(c, leaf && leaf->direct ? leaf : NULL,
+					  &q, 0, err);
 	k->streaming = !rc;
-	query_release(&q);
+	postgres_source_query_release(&q);
 	if (!rc && !c->pass.open)
 		rc = failpoint("snapshot_opened", err);
 	c->pass.open = true;
@@ -169,8 +175,8 @@ static int keyset_close_page(struct postgres *c, struct error *err)
 
 	k->streaming = false;
 	if (over && k->step == KEYSET_LEAVES)
-		keyset_leaves_next(c);
-	if (over && !keyset_leaf(c))
+		postgres_source_keyset_leaves_next(c);
+	if (over && !postgres_source_keyset_leaf(c))
 		keyset_enter(c, k->step + 1);
 	return failpoint("page_end", err);
 }
@@ -184,16 +190,16 @@ static int keyset_fill(struct postgres *c, struct batch *b, struct error *err)
 	while (!rc && !batch_is_full(b)) {
 		rc = pg_stream_next(c->pg, err);
 		if (rc < 0)
-			return rows_stream_failed(c, b, err);
+			return postgres_source_rows_stream_failed(c, b, err);
 		if (!rc)
 			break;
-		rc = rows_append(c, b, err);
+		rc = postgres_source_rows_append(c, b, err);
 		if (!rc && !c->layout.key_unique)
 			rc = refuse_repeat_row(c->pass.scan->source->table, b,
 					       b->n_rows - 1, err);
 		k->read++;
 		if (!rc)
-			rc = rows_failpoints(c, k->read, err);
+			rc = postgres_source_rows_failpoints(c, k->read, err);
 	}
 	if (!rc && b->n_rows)
 		keyset_remember(c, b);
@@ -225,7 +231,7 @@ static double keyset_progress(struct postgres *c, enum keyset_step step)
 {
 	struct keyset *k = &c->pass.keyset;
 	const struct scan *scan = c->pass.scan;
-	uint32_t oid = layout_mark(&c->layout)->wire->oid;
+	uint32_t oid = postgres_source_layout_mark(&c->layout)->wire->oid;
 	double now, end;
 
 	if (scan->range)
@@ -265,7 +271,7 @@ static int keyset_finish(struct postgres *c, struct batch *b,
 		free(last);
 	}
 	if (step == KEYSET_LEAVES)
-		keyset_leaves_note(c);
+		postgres_source_keyset_leaves_note(c);
 	if (b->n_rows) {
 		double bytes = (double)batch_bytes(b) / (double)b->n_rows;
 		k->row_bytes = k->row_bytes > 0 ? (3 * k->row_bytes + bytes) / 4
@@ -274,10 +280,11 @@ static int keyset_finish(struct postgres *c, struct batch *b,
 	}
 	if (step == KEYSET_TAIL)
 		b->n_tail = b->n_rows;
-	return durable_hand_over(c, b, k->streaming, err);
+	return postgres_source_durable_hand_over(c, b, k->streaming, err);
 }
 
-int keyset_next(struct postgres *c, struct batch *out, struct error *err)
+int postgres_source_keyset_next(struct postgres *c, struct batch *out,
+				struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
 	enum keyset_step step = k->step;
@@ -287,7 +294,7 @@ int keyset_next(struct postgres *c, struct batch *out, struct error *err)
 		step = k->step;
 		if (step == KEYSET_TAIL &&
 		    c->pass.scan->mark->tail == TAIL_HOLD) {
-			rc = keyset_count_tail(c, out, err);
+			rc = postgres_source_keyset_count_tail(c, out, err);
 			keyset_enter(c, KEYSET_DONE);
 			break;
 		}

@@ -10,43 +10,57 @@
 
 /* keyset.c: has the step anything to read? The statement of its next page, for
  * a stream. */
-bool keyset_applies(const struct postgres *c, enum keyset_step step);
-void keyset_write_page(struct postgres *c, struct query *q, size_t rows);
+bool postgres_source_keyset_applies(const struct postgres *c,
+				    enum keyset_step step);
+void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
+				       size_t rows);
 
-bool keyset_has_lag(const struct postgres *c);
+bool postgres_source_keyset_has_lag(const struct postgres *c);
 /* Append which rows the whole pass may read, by their mark. */
-void keyset_write_reach(const struct postgres *c, struct query *q);
+void postgres_source_keyset_write_reach(const struct postgres *c,
+					struct query *q);
 /* Append which rows the whole pass is going to read: nothing if none is new,
  * unless it looks back. */
-void keyset_write_past(const struct postgres *c, struct query *q);
+void postgres_source_keyset_write_past(const struct postgres *c,
+				       struct query *q);
 /* Append "mark > value". */
-void keyset_compare_mark(const struct postgres *c, struct query *q,
-			 const char *comparison, const char *value);
+void postgres_source_keyset_compare_mark(const struct postgres *c,
+					 struct query *q,
+					 const char *comparison,
+					 const char *value);
 /* Append which rows the range has. */
-void keyset_write_range(const struct postgres *c, struct query *q,
-			const struct range *range);
+void postgres_source_keyset_write_range(const struct postgres *c,
+					struct query *q,
+					const struct range *range);
 /* Append where the step begins, before it has read a row. */
-void keyset_write_begin(const struct postgres *c, struct query *q);
+void postgres_source_keyset_write_begin(const struct postgres *c,
+					struct query *q);
 /* Append where the step ends. */
-void keyset_write_end(const struct postgres *c, struct query *q);
+void postgres_source_keyset_write_end(const struct postgres *c,
+				      struct query *q);
 
 /* Leaves (partitions, heirs) that the mark does not know hold rows of any age.
  * So they are read one after another up to the mark, before anything else. The
  * running mark's pending lists the leaves that are read, and the position of
  * the pass in the present one. */
-int keyset_leaves_begin(struct postgres *c, struct error *err);
-void keyset_leaves_resume(struct postgres *c); /* where a run was cut short */
-void keyset_leaves_note(struct postgres *c); /* into the running mark */
-void keyset_leaves_next(struct postgres *c); /* the one under way is read */
-bool keyset_has_leaf(const struct postgres *c); /* is one to be read? */
+int postgres_source_keyset_leaves_begin(struct postgres *c, struct error *err);
+void postgres_source_keyset_leaves_resume(
+	struct postgres *c); /* where a run was cut short */
+void postgres_source_keyset_leaves_note(
+	struct postgres *c); /* into the running mark */
+void postgres_source_keyset_leaves_next(
+	struct postgres *c); /* the one under way is read */
+bool postgres_source_keyset_has_leaf(
+	const struct postgres *c); /* is one to be read? */
 /* The one that the step reads; NULL in any other step. */
-const struct leaf *keyset_leaf(const struct postgres *c);
+const struct leaf *postgres_source_keyset_leaf(const struct postgres *c);
 
 /* NULL marks (by policy) and NULL in the key: DATA with a sample; a key that
  * repeats: SCHEMA. */
-int keyset_check(struct postgres *c, struct error *err);
+int postgres_source_keyset_check(struct postgres *c, struct error *err);
 
 /* Count the rows that tail: hold keeps back, in the step of the tail. */
-int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err);
+int postgres_source_keyset_count_tail(struct postgres *c, struct batch *out,
+				      struct error *err);
 
 #endif

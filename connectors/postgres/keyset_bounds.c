@@ -4,7 +4,7 @@
 #include "connectors/postgres/keyset.h"
 #include "core/base/alloc.h"
 
-bool keyset_has_lag(const struct postgres *c)
+bool postgres_source_keyset_has_lag(const struct postgres *c)
 {
 	const struct watermark_spec *mark = c->pass.scan->mark;
 
@@ -33,33 +33,37 @@ static bool keyset_from(const struct postgres *c, struct strlist *out)
 	return true;
 }
 
-void keyset_compare_mark(const struct postgres *c, struct query *q,
-			 const char *comparison, const char *value)
+void postgres_source_keyset_compare_mark(const struct postgres *c,
+					 struct query *q,
+					 const char *comparison,
+					 const char *value)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 
-	query_ordered(q, mark);
+	postgres_source_query_ordered(q, mark);
 	strbuf_addf(&q->sql, " %s ", comparison);
-	query_value(q, mark->cast, value);
+	postgres_source_query_value(q, mark->cast, value);
 }
 
-void keyset_write_range(const struct postgres *c, struct query *q,
-			const struct range *range)
+void postgres_source_keyset_write_range(const struct postgres *c,
+					struct query *q,
+					const struct range *range)
 {
-	const char *mark = layout_mark(&c->layout)->sql;
+	const char *mark = postgres_source_layout_mark(&c->layout)->sql;
 
 	if (range->nulls) {
 		strbuf_addf(&q->sql, "%s IS NULL", mark);
 		return;
 	}
 	if (range->from)
-		keyset_compare_mark(c, q, ">=", range->from);
+		postgres_source_keyset_compare_mark(c, q, ">=", range->from);
 	else
 		strbuf_addf(&q->sql, "%s IS NOT NULL", mark);
 	if (!range->to)
 		return;
 	strbuf_addstr(&q->sql, " AND ");
-	keyset_compare_mark(c, q, "<", range->to);
+	postgres_source_keyset_compare_mark(c, q, "<", range->to);
 }
 
 /* One bound below, as for every page, and one above. */
@@ -70,9 +74,9 @@ static void keyset_write_rest(const struct postgres *c, struct query *q)
 	struct strlist from = STRLIST_INIT;
 
 	if (!range->nulls && keyset_from(c, &from))
-		query_compare(q, &c->layout, 0, ">", &from);
+		postgres_source_query_compare(q, &c->layout, 0, ">", &from);
 	else
-		keyset_write_range(c, q, &all);
+		postgres_source_keyset_write_range(c, q, &all);
 	strlist_release(&from);
 }
 
@@ -81,7 +85,8 @@ static void keyset_write_rest(const struct postgres *c, struct query *q)
 static void keyset_look_back(const struct postgres *c, struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	char *lag = scan->mark->strategy == STRATEGY_TIMESTAMP
 			    ? xstrfmt("%" PRId64 " microseconds",
 				      scan->mark->lag_us)
@@ -93,16 +98,17 @@ static void keyset_look_back(const struct postgres *c, struct query *q)
 	case WIRE_TIMESTAMP:
 	case WIRE_DATE:
 		strbuf_addch(&q->sql, '(');
-		query_value(q, mark->cast, scan->from->value);
+		postgres_source_query_value(q, mark->cast, scan->from->value);
 		strbuf_addstr(&q->sql, " - ");
-		query_value(q, "pg_catalog.interval", lag);
+		postgres_source_query_value(q, "pg_catalog.interval", lag);
 		strbuf_addf(&q->sql, ")::%s", mark->cast);
 		break;
 	default:
 		strbuf_addstr(&q->sql, "greatest(");
-		query_value(q, "pg_catalog.numeric", scan->from->value);
+		postgres_source_query_value(q, "pg_catalog.numeric",
+					    scan->from->value);
 		strbuf_addstr(&q->sql, " - ");
-		query_value(q, "pg_catalog.numeric", lag);
+		postgres_source_query_value(q, "pg_catalog.numeric", lag);
 		strbuf_addstr(&q->sql, mark->wire->oid == WIRE_NUMERIC
 					       ? ", NULL)"
 				       : mark->wire->oid == WIRE_OID
@@ -113,41 +119,46 @@ static void keyset_look_back(const struct postgres *c, struct query *q)
 	free(lag);
 }
 
-void keyset_write_reach(const struct postgres *c, struct query *q)
+void postgres_source_keyset_write_reach(const struct postgres *c,
+					struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
 
 	if (scan->range) {
-		keyset_write_range(c, q, scan->range);
+		postgres_source_keyset_write_range(c, q, scan->range);
 		return;
 	}
-	if (!scan->from->value || keyset_has_leaf(c))
+	if (!scan->from->value || postgres_source_keyset_has_leaf(c))
 		strbuf_addstr(&q->sql, "true");
-	else if (keyset_has_lag(c))
+	else if (postgres_source_keyset_has_lag(c))
 		keyset_look_back(c, q);
 	else
-		keyset_compare_mark(c, q, ">=", scan->from->value);
+		postgres_source_keyset_compare_mark(c, q,
+						    ">=", scan->from->value);
 	if (scan->from->value && scan->mark->nulls == NULLS_INCLUDE)
 		strbuf_addf(&q->sql, " OR %s IS NULL",
-			    layout_mark(&c->layout)->sql);
+			    postgres_source_layout_mark(&c->layout)->sql);
 }
 
-void keyset_write_past(const struct postgres *c, struct query *q)
+void postgres_source_keyset_write_past(const struct postgres *c,
+				       struct query *q)
 {
 	struct strlist from = STRLIST_INIT;
 
-	if (keyset_has_lag(c) || !keyset_from(c, &from)) {
-		keyset_write_reach(c, q);
+	if (postgres_source_keyset_has_lag(c) || !keyset_from(c, &from)) {
+		postgres_source_keyset_write_reach(c, q);
 	} else {
-		query_compare(q, &c->layout, 0, ">", &from);
+		postgres_source_query_compare(q, &c->layout, 0, ">", &from);
 		if (c->pass.scan->mark->nulls == NULLS_INCLUDE)
-			strbuf_addf(&q->sql, " OR %s IS NULL",
-				    layout_mark(&c->layout)->sql);
+			strbuf_addf(
+				&q->sql, " OR %s IS NULL",
+				postgres_source_layout_mark(&c->layout)->sql);
 	}
 	strlist_release(&from);
 }
 
-void keyset_write_begin(const struct postgres *c, struct query *q)
+void postgres_source_keyset_write_begin(const struct postgres *c,
+					struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
 	struct strlist from = STRLIST_INIT;
@@ -162,30 +173,34 @@ void keyset_write_begin(const struct postgres *c, struct query *q)
 		break;
 	case KEYSET_LEAVES:
 		strbuf_addf(&q->sql, "%s IS NOT NULL",
-			    layout_mark(&c->layout)->sql);
+			    postgres_source_layout_mark(&c->layout)->sql);
 		break;
 	case KEYSET_LAG:
 		keyset_look_back(c, q);
 		break;
 	case KEYSET_TAIL:
 		if (scan->settled->value) {
-			keyset_compare_mark(c, q, ">", scan->settled->value);
+			postgres_source_keyset_compare_mark(
+				c, q, ">", scan->settled->value);
 			break;
 		}
 		/* fall through */
 	default:
 		if (keyset_from(c, &from))
-			query_compare(q, &c->layout, 0, ">", &from);
+			postgres_source_query_compare(q, &c->layout, 0, ">",
+						      &from);
 		else if (scan->from->value)
-			keyset_compare_mark(c, q, ">=", scan->from->value);
+			postgres_source_keyset_compare_mark(
+				c, q, ">=", scan->from->value);
 		else
-			strbuf_addf(&q->sql, "%s IS NOT NULL",
-				    layout_mark(&c->layout)->sql);
+			strbuf_addf(
+				&q->sql, "%s IS NOT NULL",
+				postgres_source_layout_mark(&c->layout)->sql);
 	}
 	strlist_release(&from);
 }
 
-void keyset_write_end(const struct postgres *c, struct query *q)
+void postgres_source_keyset_write_end(const struct postgres *c, struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
 	struct strlist from = STRLIST_INIT;
@@ -193,7 +208,8 @@ void keyset_write_end(const struct postgres *c, struct query *q)
 	strbuf_addstr(&q->sql, " AND ");
 	if (scan->range && !scan->range->nulls) {
 		if (scan->range->to)
-			keyset_compare_mark(c, q, "<", scan->range->to);
+			postgres_source_keyset_compare_mark(c, q, "<",
+							    scan->range->to);
 		else
 			strbuf_addstr(&q->sql, "true");
 		return;
@@ -201,17 +217,20 @@ void keyset_write_end(const struct postgres *c, struct query *q)
 	switch (c->pass.keyset.step) {
 	case KEYSET_NULLS:
 		strbuf_addf(&q->sql, "%s IS NULL",
-			    layout_mark(&c->layout)->sql);
+			    postgres_source_layout_mark(&c->layout)->sql);
 		break;
 	case KEYSET_LEAVES:
 	case KEYSET_LAG:
 		if (keyset_from(c, &from))
-			query_compare(q, &c->layout, 0, "<=", &from);
+			postgres_source_query_compare(q, &c->layout, 0,
+						      "<=", &from);
 		else
-			keyset_compare_mark(c, q, "<", scan->from->value);
+			postgres_source_keyset_compare_mark(c, q, "<",
+							    scan->from->value);
 		break;
 	case KEYSET_SETTLED:
-		keyset_compare_mark(c, q, "<=", scan->settled->value);
+		postgres_source_keyset_compare_mark(c, q,
+						    "<=", scan->settled->value);
 		break;
 	default:
 		strbuf_addstr(&q->sql, "true");

@@ -14,8 +14,8 @@ static void keyset_sample_begin(const struct postgres *c, struct query *q)
 	for (size_t i = 0; i < l->n_key; i++)
 		strbuf_addf(&what, "%s%s", i ? ", " : "",
 			    l->columns[l->key[i]].sql);
-	query_init(q, QUERY_PARAMETERS);
-	query_count(q, l, what.data);
+	postgres_source_query_init(q, QUERY_PARAMETERS);
+	postgres_source_query_count(q, l, what.data);
 	strbuf_release(&what);
 }
 
@@ -39,7 +39,7 @@ static int keyset_sample_end(struct postgres *c, struct query *q, char **out,
 	*out = key.len ? strbuf_detach(&key) : NULL;
 	strbuf_release(&key);
 	pg_result_free(r);
-	query_release(q);
+	postgres_source_query_release(q);
 	return rc;
 }
 
@@ -50,14 +50,14 @@ static int keyset_count(struct postgres *c, const char *condition,
 	struct query q;
 	int rc;
 
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &c->layout, "count(*)");
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &c->layout, "count(*)");
 	strbuf_addstr(&q.sql, condition);
 	rc = pg_query(c->pg, &r, q.sql.data, "1t", 0, NULL, err);
 	if (!rc)
 		*count = strtoll(pg_value(r, 0, 0), NULL, 10);
 	pg_result_free(r);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	return rc;
 }
 
@@ -68,16 +68,18 @@ static int keyset_refuse_nulls(struct postgres *c, const char *sample,
 	int rc = keyset_count(c, condition, &count, err);
 
 	return rc ? rc
-		  : refuse_null_marks(c->pass.scan,
-				      layout_mark(&c->layout)->name, count,
-				      sample, err);
+		  : refuse_null_marks(
+			    c->pass.scan,
+			    postgres_source_layout_mark(&c->layout)->name,
+			    count, sample, err);
 }
 
 /* One row first: with an index that is known at once; the count only when
  * there is something to report. */
 static int keyset_check_nulls(struct postgres *c, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	char *condition, *sample = NULL;
 	struct query q;
 	int rc;
@@ -126,11 +128,11 @@ static int keyset_check_key(struct postgres *c, struct error *err)
 	keyset_sample_begin(c, &q);
 	if (keyset_write_null_key(c, &q)) {
 		strbuf_addstr(&q.sql, " AND (");
-		keyset_write_reach(c, &q);
+		postgres_source_keyset_write_reach(c, &q);
 		strbuf_addch(&q.sql, ')');
 		rc = keyset_sample_end(c, &q, &sample, err);
 	}
-	query_release(&q);
+	postgres_source_query_release(&q);
 	if (!rc && sample)
 		rc = refuse_null_key(c->pass.scan->source->table, sample, err);
 	free(sample);
@@ -144,20 +146,21 @@ static int keyset_check_repeats(struct postgres *c, struct error *err)
 {
 	const struct scan *scan = c->pass.scan;
 	bool marked = scan->mark->nulls == NULLS_SKIP;
-	bool some = scan->from->value && !keyset_has_leaf(c);
+	bool some = scan->from->value && !postgres_source_keyset_has_leaf(c);
 	struct query among;
 	int rc;
 
-	query_init(&among, QUERY_PARAMETERS);
+	postgres_source_query_init(&among, QUERY_PARAMETERS);
 	if (some)
-		keyset_write_past(c, &among);
-	rc = repeats_check(c->pg, &c->layout, scan->source->table,
-			   some ? &among : NULL, marked, err);
-	query_release(&among);
+		postgres_source_keyset_write_past(c, &among);
+	rc = postgres_source_repeats_check(c->pg, &c->layout,
+					   scan->source->table,
+					   some ? &among : NULL, marked, err);
+	postgres_source_query_release(&among);
 	return rc;
 }
 
-int keyset_check(struct postgres *c, struct error *err)
+int postgres_source_keyset_check(struct postgres *c, struct error *err)
 {
 	int rc;
 
@@ -171,17 +174,19 @@ int keyset_check(struct postgres *c, struct error *err)
 	return rc ? rc : keyset_check_repeats(c, err);
 }
 
-int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err)
+int postgres_source_keyset_count_tail(struct postgres *c, struct batch *out,
+				      struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	struct pg_result *r = NULL;
 	char *what = xstrfmt("count(*), max(%s)::text", mark->sql);
 	struct query q;
 	int rc;
 
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &c->layout, what);
-	keyset_write_begin(c, &q);
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &c->layout, what);
+	postgres_source_keyset_write_begin(c, &q);
 	rc = pg_query(c->pg, &r, q.sql.data, "1t?", q.n,
 		      (const char *const *)q.params, err);
 	if (!rc) {
@@ -189,7 +194,7 @@ int keyset_count_tail(struct postgres *c, struct batch *out, struct error *err)
 		out->newest_held = xstrdup(pg_value(r, 0, 1));
 	}
 	pg_result_free(r);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	free(what);
 	return rc;
 }

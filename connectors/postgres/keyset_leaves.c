@@ -8,24 +8,24 @@
 /* In pending: how far the leaf under way has been read. */
 #define LEAF "leaf"
 
-void keyset_release(struct keyset *k)
+void postgres_source_keyset_release(struct keyset *k)
 {
 	strlist_release(&k->last);
-	leaves_release(&k->leaves);
+	postgres_source_leaves_release(&k->leaves);
 	json_decref(k->known);
 	memset(k, 0, sizeof(*k));
 }
 
-bool keyset_has_leaf(const struct postgres *c)
+bool postgres_source_keyset_has_leaf(const struct postgres *c)
 {
 	return c->pass.keyset.leaf < c->pass.keyset.leaves.n;
 }
 
-const struct leaf *keyset_leaf(const struct postgres *c)
+const struct leaf *postgres_source_keyset_leaf(const struct postgres *c)
 {
 	const struct keyset *k = &c->pass.keyset;
 
-	return k->step == KEYSET_LEAVES && keyset_has_leaf(c)
+	return k->step == KEYSET_LEAVES && postgres_source_keyset_has_leaf(c)
 		       ? &k->leaves.items[k->leaf]
 		       : NULL;
 }
@@ -37,10 +37,11 @@ static void leaves_seek(struct postgres *c)
 	const struct leaf *leaf;
 
 	k->leaf = 0;
-	while (keyset_has_leaf(c) &&
-	       leaf_list_has(k->known, k->leaves.items[k->leaf].oid))
+	while (postgres_source_keyset_has_leaf(c) &&
+	       postgres_source_leaf_list_has(k->known,
+					     k->leaves.items[k->leaf].oid))
 		k->leaf++;
-	if (!keyset_has_leaf(c))
+	if (!postgres_source_keyset_has_leaf(c))
 		return;
 	leaf = &k->leaves.items[k->leaf];
 	if (c->reread)
@@ -61,12 +62,13 @@ static void leaves_seek(struct postgres *c)
  * again. */
 static bool leaves_apply(const struct postgres *c)
 {
-	return leaf_list_applies(&c->layout.relation) || c->reread ||
+	return postgres_source_leaf_list_applies(&c->layout.relation) ||
+	       c->reread ||
 	       json_object_get(c->pass.scan->from->pending, LEAF_LIST);
 }
 
 /* Without a mark the pass reads every leaf from its start. */
-int keyset_leaves_begin(struct postgres *c, struct error *err)
+int postgres_source_keyset_leaves_begin(struct postgres *c, struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
 	const struct relation *relation = &c->layout.relation;
@@ -75,13 +77,14 @@ int keyset_leaves_begin(struct postgres *c, struct error *err)
 
 	if (!leaves_apply(c))
 		return 0;
-	rc = leaves_find(c->pg, relation->oid, &k->leaves, err);
+	rc = postgres_source_leaves_find(c->pg, relation->oid, &k->leaves, err);
 	if (rc)
 		return rc;
 	if (from->value && c->reread) {
 		k->known = json_array();
 	} else if (from->value) {
-		json_t *known = leaf_list_known(relation, from, LEAF_LIST);
+		json_t *known = postgres_source_leaf_list_known(relation, from,
+								LEAF_LIST);
 		k->known = json_deep_copy(known);
 		json_decref(known);
 	}
@@ -89,7 +92,7 @@ int keyset_leaves_begin(struct postgres *c, struct error *err)
 	return 0;
 }
 
-void keyset_leaves_resume(struct postgres *c)
+void postgres_source_keyset_leaves_resume(struct postgres *c)
 {
 	struct keyset *k = &c->pass.keyset;
 	const json_t *under_way =
@@ -99,7 +102,7 @@ void keyset_leaves_resume(struct postgres *c)
 	const json_t *at = json_object_get(under_way, "at");
 	size_t n = json_array_size(at);
 
-	if (!keyset_has_leaf(c) || n != c->layout.n_order)
+	if (!postgres_source_keyset_has_leaf(c) || n != c->layout.n_order)
 		return;
 	/* A state store may hold what others have written. */
 	for (size_t j = 0; j < n; j++)
@@ -107,7 +110,8 @@ void keyset_leaves_resume(struct postgres *c)
 			return;
 	for (size_t i = 0; i < k->leaves.n; i++) {
 		if (k->leaves.items[i].oid != oid ||
-		    leaf_list_has(k->known, k->leaves.items[i].oid))
+		    postgres_source_leaf_list_has(k->known,
+						  k->leaves.items[i].oid))
 			continue;
 		k->leaf = i;
 		for (size_t j = 0; j < n; j++)
@@ -130,11 +134,11 @@ static json_t *leaves_position(const struct strlist *last)
 	return at;
 }
 
-void keyset_leaves_note(struct postgres *c)
+void postgres_source_keyset_leaves_note(struct postgres *c)
 {
 	struct keyset *k = &c->pass.keyset;
 	struct watermark *w = &c->pass.mark.at;
-	const struct leaf *leaf = keyset_leaf(c);
+	const struct leaf *leaf = postgres_source_keyset_leaf(c);
 	json_t *list, *at;
 
 	if (!leaves_apply(c))
@@ -143,12 +147,13 @@ void keyset_leaves_note(struct postgres *c)
 		w->pending = json_object();
 	json_object_del(w->pending, LEAF_LIST);
 	json_object_del(w->pending, LEAF);
-	if (!leaf_list_applies(&c->layout.relation) && !keyset_has_leaf(c))
+	if (!postgres_source_leaf_list_applies(&c->layout.relation) &&
+	    !postgres_source_keyset_has_leaf(c))
 		return;
 	list = json_array();
 	for (size_t i = 0; i < k->leaves.n; i++) {
 		uint32_t oid = k->leaves.items[i].oid;
-		if (leaf_list_has(k->known, oid))
+		if (postgres_source_leaf_list_has(k->known, oid))
 			json_array_append_new(list, json_integer(oid));
 	}
 	json_object_set_new(w->pending, LEAF_LIST, list);
@@ -159,7 +164,7 @@ void keyset_leaves_note(struct postgres *c)
 					      (json_int_t)leaf->oid, "at", at));
 }
 
-void keyset_leaves_next(struct postgres *c)
+void postgres_source_keyset_leaves_next(struct postgres *c)
 {
 	struct keyset *k = &c->pass.keyset;
 
@@ -167,5 +172,5 @@ void keyset_leaves_next(struct postgres *c)
 			      json_integer(k->leaves.items[k->leaf].oid));
 	strlist_release(&k->last);
 	leaves_seek(c);
-	keyset_leaves_note(c);
+	postgres_source_keyset_leaves_note(c);
 }

@@ -11,12 +11,12 @@
 /* PostgreSQL indexes at most 32. */
 #define LAYOUT_MOST_KEYS 32
 
-void layout_release(struct layout *l)
+void postgres_source_layout_release(struct layout *l)
 {
-	relation_release(&l->relation);
-	indexes_release(&l->indexes);
+	postgres_source_relation_release(&l->relation);
+	postgres_source_indexes_release(&l->indexes);
 	for (size_t i = 0; l->columns && i <= l->n_columns; i++)
-		column_release(&l->columns[i]);
+		postgres_source_column_release(&l->columns[i]);
 	free(l->columns);
 	free(l->key);
 	free(l->order);
@@ -24,7 +24,7 @@ void layout_release(struct layout *l)
 	memset(l, 0, sizeof(*l));
 }
 
-const struct layout_column *layout_mark(const struct layout *l)
+const struct layout_column *postgres_source_layout_mark(const struct layout *l)
 {
 	return l->mark < 0 ? NULL : &l->columns[l->mark];
 }
@@ -67,10 +67,11 @@ static int layout_choose(struct layout *l, struct column_set *set,
 		const char *name =
 			chosen ? source->columns->items[i] : set->items[i].name;
 		struct layout_column *e = layout_expression(set, name);
-		long at = columns_find(set, name);
+		long at = postgres_source_columns_find(set, name);
 		if (!e && at < 0)
-			return columns_missing(set, "source.columns", name,
-					       source->table, err);
+			return postgres_source_columns_missing(
+				set, "source.columns", name, source->table,
+				err);
 		if (layout_find(l, name) >= 0)
 			return error_set(err, ERROR_CONFIG,
 					 "source.columns: \"%s\" is named "
@@ -97,8 +98,9 @@ static int layout_add_key(struct layout *l, const struct column_set *set,
 {
 	long at = layout_find(l, name);
 
-	if (at < 0 && columns_find(set, name) < 0)
-		return columns_missing(set, "key", name, table, err);
+	if (at < 0 && postgres_source_columns_find(set, name) < 0)
+		return postgres_source_columns_missing(set, "key", name, table,
+						       err);
 	if (at < 0)
 		return error_set(err, ERROR_SCHEMA,
 				 "key column \"%s\" of %s is not among "
@@ -118,7 +120,7 @@ static int layout_add_key(struct layout *l, const struct column_set *set,
 static int layout_find_key(struct layout *l, const struct column_set *set,
 			   const struct source_spec *source, struct error *err)
 {
-	const json_t *primary = indexes_primary(&l->indexes);
+	const json_t *primary = postgres_source_indexes_primary(&l->indexes);
 	size_t given = source->key ? source->key->n : 0;
 	size_t n = given ? given : json_array_size(primary);
 	int rc = 0;
@@ -229,19 +231,19 @@ static int layout_find_mark(struct layout *l, struct column_set *set,
 				 strategy_name(mark->strategy));
 	l->mark = layout_find(l, mark->column);
 	if (l->mark < 0) {
-		at = columns_find(set, mark->column);
+		at = postgres_source_columns_find(set, mark->column);
 		if (at < 0)
-			return columns_missing(set, "watermark.column",
-					       mark->column, source->table,
-					       err);
+			return postgres_source_columns_missing(
+				set, "watermark.column", mark->column,
+				source->table, err);
 		/* Hidden: read, but not delivered. */
 		l->mark = (long)l->n_columns;
 		layout_take(&l->columns[l->n_columns], &set->items[at]);
 	}
 	return mark->any_type
 		       ? 0
-		       : layout_check_mark(layout_mark(l), mark->strategy,
-					   source->table, err);
+		       : layout_check_mark(postgres_source_layout_mark(l),
+					   mark->strategy, source->table, err);
 }
 
 static void layout_set_order(struct layout *l)
@@ -351,7 +353,7 @@ static int layout_check_constants(struct pg *pg, const struct layout *l,
 	int rc = 0;
 
 	if (l->mark >= 0)
-		rc = layout_check_constant(pg, layout_mark(l),
+		rc = layout_check_constant(pg, postgres_source_layout_mark(l),
 					   "watermark.column", err);
 	for (size_t i = 0; !rc && i < l->n_key; i++)
 		rc = layout_check_constant(pg, &l->columns[l->key[i]], "key",
@@ -359,20 +361,23 @@ static int layout_check_constants(struct pg *pg, const struct layout *l,
 	return rc;
 }
 
-int layout_read(struct pg *pg, const struct source_spec *source,
-		const struct watermark_spec *mark, struct layout *out,
-		struct error *err)
+int postgres_source_layout_read(struct pg *pg, const struct source_spec *source,
+				const struct watermark_spec *mark,
+				struct layout *out, struct error *err)
 {
 	struct column_set set = { NULL, 0, 0 };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->mark = -1;
-	rc = relation_find(pg, source->table, &out->relation, err);
+	rc = postgres_source_relation_find(pg, source->table, &out->relation,
+					   err);
 	if (!rc)
-		rc = indexes_find(pg, out->relation.oid, &out->indexes, err);
+		rc = postgres_source_indexes_find(pg, out->relation.oid,
+						  &out->indexes, err);
 	if (!rc)
-		rc = columns_read(pg, &out->relation, source, &set, err);
+		rc = postgres_source_columns_read(pg, &out->relation, source,
+						  &set, err);
 	if (!rc)
 		rc = layout_choose(out, &set, source, err);
 	if (!rc)
@@ -382,15 +387,15 @@ int layout_read(struct pg *pg, const struct source_spec *source,
 	if (!rc)
 		rc = layout_find_mark(out, &set, source, mark, err);
 	if (!rc && out->mark >= 0 && mark->strategy == STRATEGY_TIMESTAMP)
-		rc = computed_read(pg, &out->relation, &out->columns[out->mark],
-				   err);
+		rc = postgres_source_computed_read(
+			pg, &out->relation, &out->columns[out->mark], err);
 	if (!rc)
 		rc = layout_check_constants(pg, out, err);
 	if (!rc)
 		rc = layout_check_order(pg, out, source->table, err);
-	columns_release(&set);
+	postgres_source_columns_release(&set);
 	if (rc) {
-		layout_release(out);
+		postgres_source_layout_release(out);
 		return rc;
 	}
 	layout_vouch(out);
@@ -399,8 +404,8 @@ int layout_read(struct pg *pg, const struct source_spec *source,
 	return 0;
 }
 
-void layout_to_schema(const struct layout *l, const char *table,
-		      struct schema *out)
+void postgres_source_layout_to_schema(const struct layout *l, const char *table,
+				      struct schema *out)
 {
 	for (size_t i = 0; i < l->n_columns; i++) {
 		const struct layout_column *c = &l->columns[i];

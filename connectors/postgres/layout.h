@@ -47,13 +47,14 @@ struct layout {
 
 /* `mark` may be NULL. SCHEMA: no such table or column, no usable key; CONFIG:
  * the user's SQL fails, the strategy cannot serve this table. */
-int layout_read(struct pg *pg, const struct source_spec *source,
-		const struct watermark_spec *mark, struct layout *out,
-		struct error *err);
-void layout_release(struct layout *l);
+int postgres_source_layout_read(struct pg *pg, const struct source_spec *source,
+				const struct watermark_spec *mark,
+				struct layout *out, struct error *err);
+void postgres_source_layout_release(struct layout *l);
 /* Columns, key and mark as the engine sees them. */
-void layout_to_schema(const struct layout *l, const char *table,
-		      struct schema *out);
-const struct layout_column *layout_mark(const struct layout *l); /* or NULL */
+void postgres_source_layout_to_schema(const struct layout *l, const char *table,
+				      struct schema *out);
+const struct layout_column *
+postgres_source_layout_mark(const struct layout *l); /* or NULL */
 
 #endif

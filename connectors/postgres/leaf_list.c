@@ -1,16 +1,16 @@
 #include "connectors/postgres/leaf_list.h"
 
-bool leaf_list_applies(const struct relation *relation)
+bool postgres_source_leaf_list_applies(const struct relation *relation)
 {
 	return relation->has_children || relation->kind == RELATION_PARTITIONED;
 }
 
-json_t *leaf_list_new(const struct relation *relation,
-		      const struct leaves *leaves)
+json_t *postgres_source_leaf_list_new(const struct relation *relation,
+				      const struct leaves *leaves)
 {
 	json_t *list;
 
-	if (!leaf_list_applies(relation))
+	if (!postgres_source_leaf_list_applies(relation))
 		return NULL;
 	list = json_array();
 	for (size_t i = 0; i < leaves->n; i++)
@@ -20,8 +20,9 @@ json_t *leaf_list_new(const struct relation *relation,
 
 /* Without a list there was nothing to tell apart: a table that had no heirs
  * knew only itself. */
-json_t *leaf_list_known(const struct relation *relation,
-			const struct watermark *from, const char *member)
+json_t *postgres_source_leaf_list_known(const struct relation *relation,
+					const struct watermark *from,
+					const char *member)
 {
 	json_t *known = json_object_get(from->pending, member);
 
@@ -33,7 +34,7 @@ json_t *leaf_list_known(const struct relation *relation,
 	return NULL;
 }
 
-bool leaf_list_has(const json_t *known, uint32_t oid)
+bool postgres_source_leaf_list_has(const json_t *known, uint32_t oid)
 {
 	size_t i;
 	json_t *item;

@@ -14,14 +14,16 @@
 #define LEAF_LIST "leaves"
 
 /* Has the table leaves to tell apart? */
-bool leaf_list_applies(const struct relation *relation);
+bool postgres_source_leaf_list_applies(const struct relation *relation);
 /* All of them, in their order; or NULL: none to tell apart. New reference. */
-json_t *leaf_list_new(const struct relation *relation,
-		      const struct leaves *leaves);
+json_t *postgres_source_leaf_list_new(const struct relation *relation,
+				      const struct leaves *leaves);
 /* The leaves that `from` has read, as its pending `member` says; NULL: all
  * there are. New reference. */
-json_t *leaf_list_known(const struct relation *relation,
-			const struct watermark *from, const char *member);
-bool leaf_list_has(const json_t *known, uint32_t oid); /* NULL: any */
+json_t *postgres_source_leaf_list_known(const struct relation *relation,
+					const struct watermark *from,
+					const char *member);
+bool postgres_source_leaf_list_has(const json_t *known,
+				   uint32_t oid); /* NULL: any */
 
 #endif

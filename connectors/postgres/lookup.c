@@ -66,7 +66,7 @@ static void lookup_write_keys(const struct postgres *c, struct query *q,
 
 		strbuf_addstr(&q->sql, i ? ", pg_catalog.unnest("
 					 : "pg_catalog.unnest(");
-		query_value(q, "pg_catalog.text[]", array);
+		postgres_source_query_value(q, "pg_catalog.text[]", array);
 		strbuf_addch(&q->sql, ')');
 		free(array);
 	}
@@ -77,7 +77,8 @@ static void lookup_write_keys(const struct postgres *c, struct query *q,
 /* In the mark's order, so that the last row's is the highest. */
 static void lookup_write_mark(const struct postgres *c, struct query *q)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 
 	if (!mark)
 		return;
@@ -93,10 +94,11 @@ static size_t lookup_write(const struct postgres *c, const struct batch *b,
 {
 	size_t n = lookup_left(c);
 
-	query_select(q, &c->layout, NULL, "");
+	postgres_source_query_select(q, &c->layout, NULL, "");
 	if (!c->pass.scan->keys) {
 		if (c->pass.scan->range)
-			keyset_write_range(c, q, c->pass.scan->range);
+			postgres_source_keyset_write_range(c, q,
+							   c->pass.scan->range);
 		else
 			strbuf_addstr(&q->sql, "true");
 		return 0;
@@ -147,10 +149,10 @@ static int lookup_open(struct postgres *c, const struct batch *b,
 
 	if (rc)
 		return rc;
-	query_init(&q, QUERY_STREAM);
+	postgres_source_query_init(&q, QUERY_STREAM);
 	n = lookup_write(c, b, &q);
-	rc = shape_stream(c, NULL, &q, 0, err);
-	query_release(&q);
+	rc = postgres_source_shape_stream(c, NULL, &q, 0, err);
+	postgres_source_query_release(&q);
 	if (rc)
 		return rc;
 	c->pass.lookup.asked += n;
@@ -165,7 +167,7 @@ static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
 		int rc = pg_stream_next(c->pg, err);
 
 		if (rc < 0)
-			return rows_stream_failed(c, b, err);
+			return postgres_source_rows_stream_failed(c, b, err);
 		c->pass.lookup.streaming = rc > 0;
 		if (!rc && !lookup_left(c))
 			rc = lookup_hash(c, false, err);
@@ -173,14 +175,15 @@ static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
 			return rc;
 		if (!rc)
 			return failpoint("page_end", err);
-		rc = rows_append(c, b, err);
+		rc = postgres_source_rows_append(c, b, err);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-int lookup_next(struct postgres *c, struct batch *out, struct error *err)
+int postgres_source_lookup_next(struct postgres *c, struct batch *out,
+				struct error *err)
 {
 	struct lookup *l = &c->pass.lookup;
 	int rc = 0;

@@ -4,12 +4,12 @@
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
 
-void pass_release(struct pass *p)
+void postgres_source_pass_release(struct pass *p)
 {
 	running_mark_release(&p->mark);
 	watermark_release(&p->durable);
-	keyset_release(&p->keyset);
-	blocks_release(&p->blocks);
+	postgres_source_keyset_release(&p->keyset);
+	postgres_source_blocks_release(&p->blocks);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -18,7 +18,7 @@ int postgres_end_pass(struct postgres *c, struct error *err)
 	bool open = c->pass.blocks.in_transaction;
 
 	pg_stream_abort(c->pg);
-	pass_release(&c->pass);
+	postgres_source_pass_release(&c->pass);
 	return open ? pg_exec(c->pg, "ROLLBACK", err) : 0;
 }
 
@@ -32,9 +32,9 @@ int postgres_layout(struct postgres *c, const struct source_spec *source,
 	if (c->described == source && c->strategy == strategy &&
 	    !strcmp(c->mark_column ? c->mark_column : "", column ? column : ""))
 		return 0;
-	layout_release(&c->layout);
+	postgres_source_layout_release(&c->layout);
 	c->described = NULL;
-	rc = layout_read(c->pg, source, mark, &c->layout, err);
+	rc = postgres_source_layout_read(c->pg, source, mark, &c->layout, err);
 	if (rc)
 		return rc;
 	free(c->mark_column);

@@ -83,7 +83,8 @@ static void pause_write_key(const struct postgres *c, struct strbuf *sb)
 	}
 }
 
-int pause_check_ties(struct postgres *c, size_t first, struct error *err)
+int postgres_source_pause_check_ties(struct postgres *c, size_t first,
+				     struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
 	struct strbuf key = STRBUF_INIT;
@@ -93,11 +94,11 @@ int pause_check_ties(struct postgres *c, size_t first, struct error *err)
 
 	if (!k->cut || !k->last.n)
 		return 0;
-	query_init(&q, QUERY_PARAMETERS);
-	query_count(&q, &c->layout, "count(*)");
-	query_compare(&q, &c->layout, first, ">=", &k->last);
+	postgres_source_query_init(&q, QUERY_PARAMETERS);
+	postgres_source_query_count(&q, &c->layout, "count(*)");
+	postgres_source_query_compare(&q, &c->layout, first, ">=", &k->last);
 	strbuf_addstr(&q.sql, " AND ");
-	query_compare(&q, &c->layout, first, "<=", &k->last);
+	postgres_source_query_compare(&q, &c->layout, first, "<=", &k->last);
 	rc = pg_query(c->pg, &r, q.sql.data, "1t", q.n,
 		      (const char *const *)q.params, err);
 	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) > 1) {
@@ -106,7 +107,7 @@ int pause_check_ties(struct postgres *c, size_t first, struct error *err)
 	}
 	k->cut = false;
 	pg_result_free(r);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	strbuf_release(&key);
 	return rc;
 }

@@ -51,7 +51,8 @@ static int postgres_estimate(struct postgres *c, struct schema *out,
 	double rows = 0;
 	int64_t blocks = 0;
 	bool known;
-	int rc = leaves_find(c->pg, c->layout.relation.oid, &leaves, err);
+	int rc = postgres_source_leaves_find(c->pg, c->layout.relation.oid,
+					     &leaves, err);
 
 	if (rc)
 		return rc;
@@ -63,7 +64,7 @@ static int postgres_estimate(struct postgres *c, struct schema *out,
 	}
 	out->row_estimate = known && rows < 1e18 ? (int64_t)rows : -1;
 	out->byte_estimate = leaves.n ? blocks * 8192 : -1;
-	leaves_release(&leaves);
+	postgres_source_leaves_release(&leaves);
 	return 0;
 }
 
@@ -81,7 +82,7 @@ static int postgres_describe(struct connector *base,
 		rc = postgres_layout(c, source, mark, err);
 	if (rc)
 		return rc;
-	layout_to_schema(&c->layout, source->table, out);
+	postgres_source_layout_to_schema(&c->layout, source->table, out);
 	rc = postgres_estimate(c, out, err);
 	if (rc)
 		schema_release(out);
@@ -101,15 +102,18 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 	c->pass.scan = scan;
 	running_mark_begin(&c->pass.mark, scan);
 	if (scan_is_ordered(scan) && !scan->range)
-		durable_begin(c, scan->mark->strategy == STRATEGY_SEQUENCE
-					 ? c->unflushed
-					 : 0);
-	rc = rows_begin(c, err);
+		postgres_source_durable_begin(
+			c, scan->mark->strategy == STRATEGY_SEQUENCE
+				   ? c->unflushed
+				   : 0);
+	rc = postgres_source_rows_begin(c, err);
 	if (rc || !scan_is_ordered(scan))
 		return rc;
-	rc = scan->mark->strategy == STRATEGY_XMIN ? blocks_begin(c, err)
-						   : keyset_begin(c, err);
-	return shape_judge(c, scan->source, scan->mark, rc, err);
+	rc = scan->mark->strategy == STRATEGY_XMIN
+		     ? postgres_source_blocks_begin(c, err)
+		     : postgres_source_keyset_begin(c, err);
+	return postgres_source_shape_judge(c, scan->source, scan->mark, rc,
+					   err);
 }
 
 static int postgres_next(struct connector *base, struct batch *out,
@@ -122,12 +126,13 @@ static int postgres_next(struct connector *base, struct batch *out,
 	if (!scan)
 		return error_set(err, ERROR_BUG, "next without scan");
 	if (!scan_is_ordered(scan))
-		rc = lookup_next(c, out, err);
+		rc = postgres_source_lookup_next(c, out, err);
 	else if (scan->mark->strategy == STRATEGY_XMIN)
-		rc = blocks_next(c, out, err);
+		rc = postgres_source_blocks_next(c, out, err);
 	else
-		rc = keyset_next(c, out, err);
-	return shape_judge(c, scan->source, scan->mark, rc, err);
+		rc = postgres_source_keyset_next(c, out, err);
+	return postgres_source_shape_judge(c, scan->source, scan->mark, rc,
+					   err);
 }
 
 static void postgres_interrupt(struct connector *base)
@@ -141,8 +146,8 @@ static void postgres_close(struct connector *base)
 
 	if (!c)
 		return;
-	pass_release(&c->pass);
-	layout_release(&c->layout);
+	postgres_source_pass_release(&c->pass);
+	postgres_source_layout_release(&c->layout);
 	free(c->mark_column);
 	pg_close(c->pg);
 	free(c);

@@ -101,7 +101,7 @@ struct postgres {
 extern const struct connector_ops postgres_connector;
 
 /* pass.c */
-void pass_release(struct pass *p);
+void postgres_source_pass_release(struct pass *p);
 /* Leave what a pass has open: its statement, its transaction. */
 int postgres_end_pass(struct postgres *c, struct error *err);
 /* The layout for this source and mark; read anew if it is another's. */
@@ -109,30 +109,36 @@ int postgres_layout(struct postgres *c, const struct source_spec *source,
 		    const struct watermark_spec *mark, struct error *err);
 
 /* rows.c */
-int rows_begin(struct postgres *c, struct error *err);
+int postgres_source_rows_begin(struct postgres *c, struct error *err);
 /* Append the current row of the stream to the batch. */
-int rows_append(struct postgres *c, struct batch *b, struct error *err);
+int postgres_source_rows_append(struct postgres *c, struct batch *b,
+				struct error *err);
 /* The server gave up on the statement: name the table, and the row before. */
-int rows_stream_failed(const struct postgres *c, const struct batch *b,
-		       struct error *err);
+int postgres_source_rows_stream_failed(const struct postgres *c,
+				       const struct batch *b,
+				       struct error *err);
 /* The named failpoints of a stream; `read` counts the page's rows. */
-int rows_failpoints(struct postgres *c, size_t read, struct error *err);
+int postgres_source_rows_failpoints(struct postgres *c, size_t read,
+				    struct error *err);
 
 /* keyset.c, keyset_leaves.c */
-int keyset_begin(struct postgres *c, struct error *err);
-int keyset_next(struct postgres *c, struct batch *out, struct error *err);
-void keyset_release(struct keyset *k);
+int postgres_source_keyset_begin(struct postgres *c, struct error *err);
+int postgres_source_keyset_next(struct postgres *c, struct batch *out,
+				struct error *err);
+void postgres_source_keyset_release(struct keyset *k);
 
 /* blocks.c */
-int blocks_begin(struct postgres *c, struct error *err);
-int blocks_next(struct postgres *c, struct batch *out, struct error *err);
-void blocks_release(struct blocks *b);
+int postgres_source_blocks_begin(struct postgres *c, struct error *err);
+int postgres_source_blocks_next(struct postgres *c, struct batch *out,
+				struct error *err);
+void postgres_source_blocks_release(struct blocks *b);
 
 /* pause.c */
 int postgres_pause(struct connector *base, struct error *err);
 /* Before a page that follows one that was cut off: no row with the position of
  * the last one was left behind. */
-int pause_check_ties(struct postgres *c, size_t first, struct error *err);
+int postgres_source_pause_check_ties(struct postgres *c, size_t first,
+				     struct error *err);
 
 /* pressure.c */
 /* rights.c: rights that the role lacks; `*readable` false: nothing can be read
@@ -153,7 +159,8 @@ int postgres_pressure(struct connector *base, const struct pressure_question *q,
 		      struct pressure *out, struct error *err);
 
 /* lookup.c */
-int lookup_next(struct postgres *c, struct batch *out, struct error *err);
+int postgres_source_lookup_next(struct postgres *c, struct batch *out,
+				struct error *err);
 
 /* settle.c and settle_*.c */
 int postgres_explain(struct connector *base, size_t rows,
@@ -163,14 +170,17 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 		    const struct watermark_spec *mark,
 		    const struct watermark *from, struct settled *out,
 		    struct error *err);
-int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
-		     const struct watermark *from, struct settled *out,
-		     struct error *err);
-int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
-		    const struct watermark *from, struct settled *out,
-		    struct error *err);
-int settle_xmin(struct postgres *c, const struct watermark *from,
-		struct settled *out, struct error *err);
+int postgres_source_settle_timestamp(struct postgres *c,
+				     const struct watermark_spec *mark,
+				     const struct watermark *from,
+				     struct settled *out, struct error *err);
+int postgres_source_settle_sequence(struct postgres *c,
+				    const struct watermark_spec *mark,
+				    const struct watermark *from,
+				    struct settled *out, struct error *err);
+int postgres_source_settle_xmin(struct postgres *c,
+				const struct watermark *from,
+				struct settled *out, struct error *err);
 
 /* cut.c */
 int postgres_cut(struct connector *base, const struct source_spec *source,

@@ -6,22 +6,23 @@
 #include "clients/pg.h"
 #include "core/base/alloc.h"
 
-void query_init(struct query *q, enum query_values values)
+void postgres_source_query_init(struct query *q, enum query_values values)
 {
 	memset(q, 0, sizeof(*q));
 	q->values = values;
 	strbuf_init(&q->sql);
 }
 
-void query_release(struct query *q)
+void postgres_source_query_release(struct query *q)
 {
 	strbuf_release(&q->sql);
 	for (int i = 0; i < q->n; i++)
 		free(q->params[i]);
-	query_init(q, q->values);
+	postgres_source_query_init(q, q->values);
 }
 
-void query_value(struct query *q, const char *cast, const char *value)
+void postgres_source_query_value(struct query *q, const char *cast,
+				 const char *value)
 {
 	q->params[q->n++] = xstrdup(value);
 	strbuf_addf(&q->sql,
@@ -29,7 +30,7 @@ void query_value(struct query *q, const char *cast, const char *value)
 	strbuf_addf(&q->sql, "::%s", cast);
 }
 
-void query_adopt(struct query *q, struct query *part)
+void postgres_source_query_adopt(struct query *q, struct query *part)
 {
 	memcpy(q->params, part->params, sizeof(q->params));
 	q->n = part->n;
@@ -62,8 +63,8 @@ static void query_from(struct query *q, const struct layout *l,
 		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);
 }
 
-void query_select(struct query *q, const struct layout *l, const char *leaf,
-		  const char *extra)
+void postgres_source_query_select(struct query *q, const struct layout *l,
+				  const char *leaf, const char *extra)
 {
 	strbuf_addstr(&q->sql, "SELECT ");
 	query_columns(q, l);
@@ -71,39 +72,44 @@ void query_select(struct query *q, const struct layout *l, const char *leaf,
 	query_from(q, l, leaf);
 }
 
-void query_count(struct query *q, const struct layout *l, const char *what)
+void postgres_source_query_count(struct query *q, const struct layout *l,
+				 const char *what)
 {
 	strbuf_addf(&q->sql, "SELECT %s", what);
 	query_from(q, l, NULL);
 }
 
-void query_ordered(struct query *q, const struct layout_column *c)
+void postgres_source_query_ordered(struct query *q,
+				   const struct layout_column *c)
 {
 	strbuf_addf(&q->sql, "%s%s", c->sql,
 		    c->collate ? " COLLATE \"C\"" : "");
 }
 
-void query_compare(struct query *q, const struct layout *l, size_t first,
-		   const char *comparison, const struct strlist *values)
+void postgres_source_query_compare(struct query *q, const struct layout *l,
+				   size_t first, const char *comparison,
+				   const struct strlist *values)
 {
 	strbuf_addch(&q->sql, '(');
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		query_ordered(q, &l->columns[l->order[i]]);
+		postgres_source_query_ordered(q, &l->columns[l->order[i]]);
 	}
 	strbuf_addf(&q->sql, ") %s (", comparison);
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		query_value(q, l->columns[l->order[i]].cast, values->items[i]);
+		postgres_source_query_value(q, l->columns[l->order[i]].cast,
+					    values->items[i]);
 	}
 	strbuf_addch(&q->sql, ')');
 }
 
-void query_order(struct query *q, const struct layout *l, size_t first)
+void postgres_source_query_order(struct query *q, const struct layout *l,
+				 size_t first)
 {
 	strbuf_addstr(&q->sql, " ORDER BY ");
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		query_ordered(q, &l->columns[l->order[i]]);
+		postgres_source_query_ordered(q, &l->columns[l->order[i]]);
 	}
 }

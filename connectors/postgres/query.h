@@ -26,30 +26,35 @@ struct query {
 	int n;
 };
 
-void query_init(struct query *q, enum query_values values);
-void query_release(struct query *q);
+void postgres_source_query_init(struct query *q, enum query_values values);
+void postgres_source_query_release(struct query *q);
 
 /* Append "$3::pg_catalog.int8", or a setting's value in its place, for a value
  * (copied). */
-void query_value(struct query *q, const char *cast, const char *value);
+void postgres_source_query_value(struct query *q, const char *cast,
+				 const char *value);
 
 /* Take over the parameters of a part that comes first in the statement; `q`
  * has none yet. The part's text is the caller's to place. */
-void query_adopt(struct query *q, struct query *part);
+void postgres_source_query_adopt(struct query *q, struct query *part);
 
 /* "SELECT <columns>, <extra> FROM [ONLY] <table> AS <alias> WHERE <user's>
  * AND "; a condition must follow. `leaf` NULL: the table itself. */
-void query_select(struct query *q, const struct layout *l, const char *leaf,
-		  const char *extra);
+void postgres_source_query_select(struct query *q, const struct layout *l,
+				  const char *leaf, const char *extra);
 /* The same for other things than rows: `what` is what to select. */
-void query_count(struct query *q, const struct layout *l, const char *what);
+void postgres_source_query_count(struct query *q, const struct layout *l,
+				 const char *what);
 
 /* The total order's columns from number `first` (0: the mark; 1: the key
  * alone): "(a, b) > ($1, $2)" and "ORDER BY a, b". `values` from `first`. */
-void query_compare(struct query *q, const struct layout *l, size_t first,
-		   const char *comparison, const struct strlist *values);
+void postgres_source_query_compare(struct query *q, const struct layout *l,
+				   size_t first, const char *comparison,
+				   const struct strlist *values);
 /* Append the column as it is compared: texts by bytes. */
-void query_ordered(struct query *q, const struct layout_column *c);
-void query_order(struct query *q, const struct layout *l, size_t first);
+void postgres_source_query_ordered(struct query *q,
+				   const struct layout_column *c);
+void postgres_source_query_order(struct query *q, const struct layout *l,
+				 size_t first);
 
 #endif

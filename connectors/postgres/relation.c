@@ -64,7 +64,7 @@ static uint32_t relation_u32(const char *text)
 	return (uint32_t)strtoul(text, NULL, 10);
 }
 
-void relation_release(struct relation *r)
+void postgres_source_relation_release(struct relation *r)
 {
 	if (!r)
 		return;
@@ -76,7 +76,7 @@ void relation_release(struct relation *r)
 	memset(r, 0, sizeof(*r));
 }
 
-const char *relation_kind_name(enum relation_kind kind)
+const char *postgres_source_relation_kind_name(enum relation_kind kind)
 {
 	switch (kind) {
 	case RELATION_PARTITIONED:
@@ -147,8 +147,8 @@ static int relation_check_catalog(struct pg *pg, const struct table_name *name,
 	return rc;
 }
 
-int relation_find(struct pg *pg, const char *table, struct relation *out,
-		  struct error *err)
+int postgres_source_relation_find(struct pg *pg, const char *table,
+				  struct relation *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
 	struct pg_result *r = NULL;
@@ -182,8 +182,8 @@ out:
 	return rc;
 }
 
-int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
-		struct error *err)
+int postgres_source_leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
+				struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *text = xstrfmt("%u", oid);
@@ -211,7 +211,7 @@ int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
 	return 0;
 }
 
-void leaves_release(struct leaves *l)
+void postgres_source_leaves_release(struct leaves *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		free(l->items[i].sql);

@@ -51,14 +51,15 @@ struct leaves {
 
 /* `table` as the config writes it. SCHEMA error with the nearest name if there
  * is none, CONFIG if the name is no name. */
-int relation_find(struct pg *pg, const char *table, struct relation *out,
-		  struct error *err);
-void relation_release(struct relation *r);
-const char *relation_kind_name(enum relation_kind kind); /* "view", ... */
+int postgres_source_relation_find(struct pg *pg, const char *table,
+				  struct relation *out, struct error *err);
+void postgres_source_relation_release(struct relation *r);
+const char *
+postgres_source_relation_kind_name(enum relation_kind kind); /* "view", ... */
 
 /* In order of oid. A table without heirs is its own leaf. */
-int leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
-		struct error *err);
-void leaves_release(struct leaves *l);
+int postgres_source_leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
+				struct error *err);
+void postgres_source_leaves_release(struct leaves *l);
 
 #endif

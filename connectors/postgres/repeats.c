@@ -24,7 +24,7 @@ static char *repeats_key(const struct layout *l)
 static void repeats_write_where(struct query *q, const struct layout *l,
 				bool marked)
 {
-	const struct layout_column *mark = layout_mark(l);
+	const struct layout_column *mark = postgres_source_layout_mark(l);
 
 	strbuf_addstr(&q->sql, "true");
 	for (size_t i = 0; i < l->n_key; i++) {
@@ -39,14 +39,14 @@ static void repeats_write_where(struct query *q, const struct layout *l,
 static void repeats_write(struct query *q, const struct layout *l,
 			  struct query *among, bool marked, const char *key)
 {
-	query_init(q, QUERY_PARAMETERS);
+	postgres_source_query_init(q, QUERY_PARAMETERS);
 	if (among)
-		query_adopt(q, among);
-	query_count(q, l, key);
+		postgres_source_query_adopt(q, among);
+	postgres_source_query_count(q, l, key);
 	repeats_write_where(q, l, marked);
 	if (among) {
 		strbuf_addf(&q->sql, " AND (%s) IN (", key);
-		query_count(q, l, key);
+		postgres_source_query_count(q, l, key);
 		strbuf_addf(&q->sql, "(%s))", among->sql.data);
 	}
 	/* By number: an expression may be a constant. */
@@ -56,8 +56,9 @@ static void repeats_write(struct query *q, const struct layout *l,
 	strbuf_addstr(&q->sql, " HAVING count(*) > 1 LIMIT 1");
 }
 
-int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
-		 bool marked, char **out, struct error *err)
+int postgres_source_repeats_find(struct pg *pg, const struct layout *l,
+				 struct query *among, bool marked, char **out,
+				 struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
 	struct pg_result *r = NULL;
@@ -76,20 +77,21 @@ int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
 	*out = key.len ? strbuf_detach(&key) : NULL;
 	strbuf_release(&key);
 	pg_result_free(r);
-	query_release(&q);
+	postgres_source_query_release(&q);
 	free(columns);
 	return rc;
 }
 
-int repeats_check(struct pg *pg, const struct layout *l, const char *table,
-		  struct query *among, bool marked, struct error *err)
+int postgres_source_repeats_check(struct pg *pg, const struct layout *l,
+				  const char *table, struct query *among,
+				  bool marked, struct error *err)
 {
 	char *key = NULL;
 	int rc;
 
 	if (l->key_unique || !l->n_key)
 		return 0;
-	rc = repeats_find(pg, l, among, marked, &key, err);
+	rc = postgres_source_repeats_find(pg, l, among, marked, &key, err);
 	if (!rc && key)
 		rc = refuse_repeat(table, key, err);
 	free(key);

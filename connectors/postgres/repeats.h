@@ -12,11 +12,13 @@
 /* One such key as text (caller frees), or NULL. `among`: a condition, whose
  * parameters are taken over: only keys of the rows that it chooses count; NULL:
  * all. `marked`: rows without a mark are left out. */
-int repeats_find(struct pg *pg, const struct layout *l, struct query *among,
-		 bool marked, char **out, struct error *err);
+int postgres_source_repeats_find(struct pg *pg, const struct layout *l,
+				 struct query *among, bool marked, char **out,
+				 struct error *err);
 /* Look for a repeated key, unless an index vouches for the key or there is no
  * key. SCHEMA error if one is found. */
-int repeats_check(struct pg *pg, const struct layout *l, const char *table,
-		  struct query *among, bool marked, struct error *err);
+int postgres_source_repeats_check(struct pg *pg, const struct layout *l,
+				  const char *table, struct query *among,
+				  bool marked, struct error *err);
 
 #endif

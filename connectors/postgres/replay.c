@@ -11,8 +11,8 @@ static const char replay_sql[] =
 	"  COALESCE(' of ' || pg_last_xact_replay_timestamp(), '')\n"
 	"WHERE pg_is_in_recovery()";
 
-int replay_check(const struct postgres *c, const char *mark, const char *at,
-		 struct error *err)
+int postgres_source_replay_check(const struct postgres *c, const char *mark,
+				 const char *at, struct error *err)
 {
 	struct pg_result *r = NULL;
 	int rc = pg_query(c->pg, &r, replay_sql, "tt", 0, NULL, err);
@@ -31,12 +31,12 @@ int replay_check(const struct postgres *c, const char *mark, const char *at,
 	return rc;
 }
 
-int replay_refuse_xid(const struct postgres *c, uint64_t mark, uint64_t xmax,
-		      struct error *err)
+int postgres_source_replay_refuse_xid(const struct postgres *c, uint64_t mark,
+				      uint64_t xmax, struct error *err)
 {
 	char *of_mark = xstrfmt("transaction %" PRIu64, mark);
 	char *at = xstrfmt("transaction %" PRIu64, xmax);
-	int rc = replay_check(c, of_mark, at, err);
+	int rc = postgres_source_replay_check(c, of_mark, at, err);
 
 	if (!rc) {
 		error_set(err, ERROR_SCHEMA,

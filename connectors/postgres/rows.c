@@ -6,10 +6,11 @@
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
 
-int rows_begin(struct postgres *c, struct error *err)
+int postgres_source_rows_begin(struct postgres *c, struct error *err)
 {
 	struct pass *p = &c->pass;
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 
 	if (p->scan->schema->n_columns != c->layout.n_columns)
 		return error_set(err, ERROR_BUG,
@@ -44,8 +45,8 @@ static int rows_blame(struct postgres *c, struct batch *b, size_t column,
 	return -(int)err->code;
 }
 
-int rows_stream_failed(const struct postgres *c, const struct batch *b,
-		       struct error *err)
+int postgres_source_rows_stream_failed(const struct postgres *c,
+				       const struct batch *b, struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
 
@@ -61,7 +62,8 @@ int rows_stream_failed(const struct postgres *c, const struct batch *b,
 
 static int rows_append_hidden(struct postgres *c, struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	struct vector *v = &c->pass.mark.hidden;
 	const struct pg_field_bytes *f;
 
@@ -72,7 +74,8 @@ static int rows_append_hidden(struct postgres *c, struct error *err)
 	return f->data ? mark->decode(v, 0, f->data, f->n, err) : 0;
 }
 
-int rows_append(struct postgres *c, struct batch *b, struct error *err)
+int postgres_source_rows_append(struct postgres *c, struct batch *b,
+				struct error *err)
 {
 	const struct layout *l = &c->layout;
 	const struct pg_field_bytes *f = pg_stream_fields(c->pg);
@@ -101,7 +104,8 @@ int rows_append(struct postgres *c, struct batch *b, struct error *err)
 	return 0;
 }
 
-int rows_failpoints(struct postgres *c, size_t read, struct error *err)
+int postgres_source_rows_failpoints(struct postgres *c, size_t read,
+				    struct error *err)
 {
 	int rc = 0;
 

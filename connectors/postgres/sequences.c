@@ -75,9 +75,10 @@ static void sequence_read(struct sequence_info *s, const struct pg_result *r,
 	s->crash = xstrdup(pg_value(r, row, 11));
 }
 
-int sequences_find(struct pg *pg, const struct relation *relation,
-		   const struct layout_column *column, struct sequences *out,
-		   struct error *err)
+int postgres_source_sequences_find(struct pg *pg,
+				   const struct relation *relation,
+				   const struct layout_column *column,
+				   struct sequences *out, struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *oid = xstrfmt("%u", relation->oid);
@@ -103,9 +104,10 @@ int sequences_find(struct pg *pg, const struct relation *relation,
 
 static void doubt_unique(const struct layout *l, struct sequence_doubt *d)
 {
-	const char *column = layout_mark(l)->name;
+	const char *column = postgres_source_layout_mark(l)->name;
 	bool plain = l->relation.kind == RELATION_TABLE &&
-		     !l->relation.has_children && !layout_mark(l)->expression;
+		     !l->relation.has_children &&
+		     !postgres_source_layout_mark(l)->expression;
 
 	d->code = "mark-not-unique";
 	d->reason = xstrfmt("no unique index is on \"%s\" alone, so a row may "
@@ -125,7 +127,7 @@ static void doubt_origin(const struct layout *l, struct sequence_doubt *d)
 			    "(identity, serial or DEFAULT nextval), so an "
 			    "application may use an id that the mark has "
 			    "passed",
-			    layout_mark(l)->name);
+			    postgres_source_layout_mark(l)->name);
 	d->fix = xstrdup("set watermark.lag to more ids than writers hold "
 			 "back, or use strategy xmin or timestamp");
 }
@@ -158,16 +160,18 @@ static void doubt_steps(const struct sequence_info *s, struct sequence_doubt *d)
 
 static bool sequences_unique(const struct layout *l)
 {
-	const struct layout_column *mark = layout_mark(l);
+	const struct layout_column *mark = postgres_source_layout_mark(l);
 	bool heirs =
 		l->relation.kind == RELATION_TABLE && l->relation.has_children;
 
 	return !mark->expression && !heirs &&
-	       indexes_unique_on(&l->indexes, mark->name);
+	       postgres_source_indexes_unique_on(&l->indexes, mark->name);
 }
 
-size_t sequences_doubt(const struct sequences *s, const struct layout *l,
-		       struct sequence_doubt out[SEQUENCE_MOST_DOUBTS])
+size_t
+postgres_source_sequences_doubt(const struct sequences *s,
+				const struct layout *l,
+				struct sequence_doubt out[SEQUENCE_MOST_DOUBTS])
 {
 	const struct sequence_info *fills = NULL;
 	size_t n = 0;
@@ -187,7 +191,8 @@ size_t sequences_doubt(const struct sequences *s, const struct layout *l,
 	return n;
 }
 
-void sequence_doubts_release(struct sequence_doubt *doubts, size_t n)
+void postgres_source_sequence_doubts_release(struct sequence_doubt *doubts,
+					     size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(doubts[i].reason);
@@ -204,7 +209,7 @@ static json_t *sequence_note(const struct sequence_info *s)
 				   s->definition);
 }
 
-json_t *sequences_note(const struct sequences *s, bool exact)
+json_t *postgres_source_sequences_note(const struct sequences *s, bool exact)
 {
 	json_t *note = json_object();
 
@@ -238,7 +243,7 @@ static bool note_read(const json_t *note, const struct sequence_info *s,
 	return *definition != NULL;
 }
 
-bool sequences_were_exact(const json_t *note)
+bool postgres_source_sequences_were_exact(const json_t *note)
 {
 	return json_is_true(json_object_get(note, NOTE_EXACT));
 }
@@ -246,14 +251,15 @@ bool sequences_were_exact(const json_t *note)
 /* RESTART gives a sequence another file. So does every change of its
  * definition, which leaves its position; setval() changes neither. If the
  * note's ids were in doubt, nothing was promised. */
-enum sequence_change sequence_change(const struct sequence_info *s,
-				     const json_t *note)
+enum sequence_change
+postgres_source_sequence_change(const struct sequence_info *s,
+				const json_t *note)
 {
 	const char *definition, *crash;
 	int64_t file;
 
 	if (!note_read(note, s, &file, &definition, &crash))
-		return s->fills && sequences_were_exact(note)
+		return s->fills && postgres_source_sequences_were_exact(note)
 			       ? SEQUENCE_EXCHANGED
 			       : SEQUENCE_SAME;
 	if (crash && s->crash && strcmp(crash, s->crash) != 0)
@@ -262,10 +268,12 @@ enum sequence_change sequence_change(const struct sequence_info *s,
 		return SEQUENCE_SAME;
 	if (!strcmp(definition, s->definition))
 		return SEQUENCE_RESTARTED;
-	return sequences_were_exact(note) ? SEQUENCE_REDEFINED : SEQUENCE_SAME;
+	return postgres_source_sequences_were_exact(note) ? SEQUENCE_REDEFINED
+							  : SEQUENCE_SAME;
 }
 
-bool sequences_table_changed(const struct sequences *s, const json_t *note)
+bool postgres_source_sequences_table_changed(const struct sequences *s,
+					     const json_t *note)
 {
 	json_int_t before =
 		json_integer_value(json_object_get(note, NOTE_TABLE));
@@ -273,7 +281,7 @@ bool sequences_table_changed(const struct sequences *s, const json_t *note)
 	return before && before != s->table_file;
 }
 
-void sequences_release(struct sequences *s)
+void postgres_source_sequences_release(struct sequences *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->items[i].name);

@@ -36,10 +36,11 @@ struct sequences {
 
 /* The sequences that the column owns or its default calls. An expression, or a
  * column of a view, has none. */
-int sequences_find(struct pg *pg, const struct relation *relation,
-		   const struct layout_column *column, struct sequences *out,
-		   struct error *err);
-void sequences_release(struct sequences *s);
+int postgres_source_sequences_find(struct pg *pg,
+				   const struct relation *relation,
+				   const struct layout_column *column,
+				   struct sequences *out, struct error *err);
+void postgres_source_sequences_release(struct sequences *s);
 
 /* Something that makes ids commit, or come, behind a mark. */
 struct sequence_doubt {
@@ -50,15 +51,17 @@ struct sequence_doubt {
 #define SEQUENCE_MOST_DOUBTS 4
 /* Why the column's ids are not those of one sequence that counts by one. The
  * texts of the `n` doubts are the caller's to free. */
-size_t sequences_doubt(const struct sequences *s, const struct layout *l,
-		       struct sequence_doubt out[SEQUENCE_MOST_DOUBTS]);
-void sequence_doubts_release(struct sequence_doubt *doubts, size_t n);
+size_t postgres_source_sequences_doubt(
+	const struct sequences *s, const struct layout *l,
+	struct sequence_doubt out[SEQUENCE_MOST_DOUBTS]);
+void postgres_source_sequence_doubts_release(struct sequence_doubt *doubts,
+					     size_t n);
 
 /* A note in the mark, by which a later run knows that ids began anew, however
  * far they have come again. `exact`: nothing was in doubt. New reference. */
-json_t *sequences_note(const struct sequences *s, bool exact);
+json_t *postgres_source_sequences_note(const struct sequences *s, bool exact);
 /* Was nothing in doubt when the note was made? */
-bool sequences_were_exact(const json_t *note);
+bool postgres_source_sequences_were_exact(const json_t *note);
 enum sequence_change {
 	SEQUENCE_SAME,
 	SEQUENCE_RESTARTED,
@@ -66,10 +69,12 @@ enum sequence_change {
 	/* Its definition was changed, and may have been restarted with that. */
 	SEQUENCE_REDEFINED,
 };
-enum sequence_change sequence_change(const struct sequence_info *s,
-				     const json_t *note);
+enum sequence_change
+postgres_source_sequence_change(const struct sequence_info *s,
+				const json_t *note);
 /* Does the table have another file than when the note was made: it was emptied
  * (TRUNCATE), or rewritten? */
-bool sequences_table_changed(const struct sequences *s, const json_t *note);
+bool postgres_source_sequences_table_changed(const struct sequences *s,
+					     const json_t *note);
 
 #endif

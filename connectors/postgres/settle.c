@@ -66,7 +66,7 @@ static int settle_ask_xmin(struct postgres *c, struct pg_result **out,
 	int rc = pg_query(c->pg, out, settle_xmin_and_log_sql,
 			  "1ttt" DURABLE_SHAPE, 0, NULL, &why);
 
-	c->log_hidden = rc && durable_is_hidden(&why);
+	c->log_hidden = rc && postgres_source_durable_is_hidden(&why);
 	if (c->log_hidden)
 		return pg_query(c->pg, out, settle_xmin_sql, "1ttt", 0, NULL,
 				err);
@@ -77,8 +77,9 @@ static int settle_ask_xmin(struct postgres *c, struct pg_result **out,
 
 /* A snapshot knows of every transaction of the cluster, whoever may see it:
  * xmin needs no rights and no margin. */
-int settle_xmin(struct postgres *c, const struct watermark *from,
-		struct settled *out, struct error *err)
+int postgres_source_settle_xmin(struct postgres *c,
+				const struct watermark *from,
+				struct settled *out, struct error *err)
 {
 	struct pg_result *r = NULL;
 	uint64_t xmax;
@@ -92,13 +93,13 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 	out->lag_us = 0;
 	if (c->log_hidden) {
 		struct strbuf reason = STRBUF_INIT;
-		durable_explain(pg_value(r, 0, 2), &reason);
+		postgres_source_durable_explain(pg_value(r, 0, 2), &reason);
 		out->reason = strbuf_detach(&reason);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (from->value && strtoull(from->value, NULL, 10) > xmax)
-		rc = replay_refuse_xid(c, strtoull(from->value, NULL, 10), xmax,
-				       err);
+		rc = postgres_source_replay_refuse_xid(
+			c, strtoull(from->value, NULL, 10), xmax, err);
 	else if (strtoull(out->value, NULL, 10) < xmax)
 		rc = settle_holder(c, out, err);
 	pg_result_free(r);
@@ -109,7 +110,7 @@ int settle_xmin(struct postgres *c, const struct watermark *from,
 static void settle_hidden(const struct surroundings *around,
 			  struct settled *out, struct strbuf *reason)
 {
-	char *fix = surroundings_show_rows(around);
+	char *fix = postgres_source_surroundings_show_rows(around);
 
 	out->hidden = xstrfmt("row level security of %s hides rows from role "
 			      "%s (%s)",
@@ -125,9 +126,9 @@ static void settle_elsewhere(const struct surroundings *around,
 {
 	struct strbuf why = STRBUF_INIT;
 
-	surroundings_explain(around, &why);
+	postgres_source_surroundings_explain(around, &why);
 	strbuf_addstr(&why, " (");
-	surroundings_go_there(around, &why);
+	postgres_source_surroundings_go_there(around, &why);
 	reason_add(reason, "%s)", why.data);
 	settle_weaken(out, GUARANTEE_LAG);
 	strbuf_release(&why);
@@ -140,8 +141,8 @@ static int settle_surroundings(struct postgres *c,
 {
 	struct surroundings around;
 	struct strbuf reason = STRBUF_INIT;
-	int rc = surroundings_find(c->pg, c->layout.relation.oid, source,
-				   strategy, &around, err);
+	int rc = postgres_source_surroundings_find(
+		c->pg, c->layout.relation.oid, source, strategy, &around, err);
 
 	if (rc)
 		return rc;
@@ -156,7 +157,7 @@ static int settle_surroundings(struct postgres *c,
 		settle_hidden(&around, out, &reason);
 	free(out->reason);
 	out->reason = strbuf_detach(&reason);
-	surroundings_release(&around);
+	postgres_source_surroundings_release(&around);
 	return 0;
 }
 
@@ -179,20 +180,20 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 		return rc;
 	switch (mark->strategy) {
 	case STRATEGY_TIMESTAMP:
-		rc = settle_timestamp(c, mark, from, out, err);
+		rc = postgres_source_settle_timestamp(c, mark, from, out, err);
 		break;
 	case STRATEGY_SEQUENCE:
-		rc = settle_sequence(c, mark, from, out, err);
+		rc = postgres_source_settle_sequence(c, mark, from, out, err);
 		break;
 	case STRATEGY_XMIN:
-		rc = settle_xmin(c, from, out, err);
+		rc = postgres_source_settle_xmin(c, from, out, err);
 		break;
 	}
 	if (!out->reason)
 		out->reason = xstrdup("");
 	if (!rc)
 		rc = settle_surroundings(c, source, mark->strategy, out, err);
-	rc = shape_judge(c, source, mark, rc, err);
+	rc = postgres_source_shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)
 		rc = failpoint("ceiling_taken", err);

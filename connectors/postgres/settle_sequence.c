@@ -29,7 +29,8 @@ struct settle_ids {
  * reader that tidies up pages writes to the log, too. */
 static char *settle_max_sql(const struct postgres *c, const char *columns)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	bool nan = mark->wire->oid == WIRE_NUMERIC;
 
 	return xstrfmt("SELECT %s(SELECT max(%s)::text FROM %s AS %s%s%s%s)",
@@ -46,7 +47,7 @@ static int settle_max(struct postgres *c, char **out, struct error *err)
 	int rc = pg_query(c->pg, &r, sql, "1" DURABLE_SHAPE "?", 0, NULL, &why);
 
 	free(sql);
-	c->log_hidden = rc && durable_is_hidden(&why);
+	c->log_hidden = rc && postgres_source_durable_is_hidden(&why);
 	if (c->log_hidden) {
 		sql = settle_max_sql(c, "");
 		rc = pg_query(c->pg, &r, sql, "1?", 0, NULL, err);
@@ -55,7 +56,9 @@ static int settle_max(struct postgres *c, char **out, struct error *err)
 		*err = why;
 	}
 	if (!rc) {
-		c->unflushed = c->log_hidden ? 0 : durable_target(r, 0);
+		c->unflushed = c->log_hidden
+				       ? 0
+				       : postgres_source_durable_target(r, 0);
 		*out = xstrdup(pg_value(r, 0, pg_columns(r) - 1));
 	}
 	pg_result_free(r);
@@ -147,9 +150,9 @@ static int settle_check_sequence(struct postgres *c,
 				 struct error *err)
 {
 	const json_t *note = json_object_get(from->pending, SEQUENCES);
-	enum sequence_change change = sequence_change(s, note);
+	enum sequence_change change = postgres_source_sequence_change(s, note);
 	bool proof = change != SEQUENCE_SAME ||
-		     (s->fills && sequences_were_exact(note));
+		     (s->fills && postgres_source_sequences_were_exact(note));
 	bool behind = false;
 	int rc;
 
@@ -158,7 +161,8 @@ static int settle_check_sequence(struct postgres *c,
 				 "strategy sequence cannot serve \"%s\": "
 				 "sequence %s counts down" ERROR_FIX
 				 "; use strategy xmin or timestamp",
-				 layout_mark(&c->layout)->name, s->name);
+				 postgres_source_layout_mark(&c->layout)->name,
+				 s->name);
 	if (!from->value)
 		return 0;
 	if (change == SEQUENCE_RESTARTED)
@@ -167,8 +171,8 @@ static int settle_check_sequence(struct postgres *c,
 		return settle_sequence_guess(c, from->value, s, err);
 	rc = settle_behind(c, from, s, max, proof, &behind, err);
 	if (!rc && behind)
-		rc = replay_check(c, from->value,
-				  s->last ? s->last : "its start", err);
+		rc = postgres_source_replay_check(
+			c, from->value, s->last ? s->last : "its start", err);
 	if (!rc && behind)
 		return change == SEQUENCE_SAME
 			       ? settle_sequence_ahead(c, from->value, s, err)
@@ -186,14 +190,15 @@ static void settle_reread(struct postgres *c, const struct watermark *from,
 {
 	const json_t *note = json_object_get(from->pending, SEQUENCES);
 
-	if (from->value && sequences_table_changed(found, note))
+	if (from->value && postgres_source_sequences_table_changed(found, note))
 		c->reread = true;
 	if (c->reread)
 		log_warn("the table of %s, or the sequence of \"%s\", was "
 			 "emptied, rewritten or altered since the last run: "
 			 "rows up to the mark, %s, are read again, as their "
 			 "ids may have been given out again",
-			 c->layout.relation.sql, layout_mark(&c->layout)->name,
+			 c->layout.relation.sql,
+			 postgres_source_layout_mark(&c->layout)->name,
 			 from->value);
 }
 
@@ -229,11 +234,11 @@ static bool settle_doubts(struct postgres *c, const struct sequences *found,
 			  struct strbuf *reason)
 {
 	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
-	size_t n = sequences_doubt(found, &c->layout, doubts);
+	size_t n = postgres_source_sequences_doubt(found, &c->layout, doubts);
 
 	for (size_t i = 0; i < n; i++)
 		reason_add(reason, "%s (%s)", doubts[i].reason, doubts[i].fix);
-	sequence_doubts_release(doubts, n);
+	postgres_source_sequence_doubts_release(doubts, n);
 	return n > 0;
 }
 
@@ -244,8 +249,9 @@ static int settle_check_sequences(struct postgres *c,
 {
 	struct sequences found;
 	bool exact;
-	int rc = sequences_find(c->pg, &c->layout.relation,
-				layout_mark(&c->layout), &found, err);
+	int rc = postgres_source_sequences_find(
+		c->pg, &c->layout.relation,
+		postgres_source_layout_mark(&c->layout), &found, err);
 
 	for (size_t i = 0; !rc && i < found.n; i++)
 		rc = settle_check_sequence(c, from, &found.items[i], max, err);
@@ -257,8 +263,8 @@ static int settle_check_sequences(struct postgres *c,
 	if (!exact)
 		settle_weaken(out, GUARANTEE_LAG);
 	if (!rc && found.n && (max || from->value))
-		*noted = sequences_note(&found, exact);
-	sequences_release(&found);
+		*noted = postgres_source_sequences_note(&found, exact);
+	postgres_source_sequences_release(&found);
 	return rc;
 }
 
@@ -282,11 +288,11 @@ static int settle_decide(struct postgres *c, const struct watermark *from,
 {
 	const char *max = settle_pending_max(from);
 	json_t *now = json_incref(ids->open.open), *before = NULL;
-	int rc = activity_wait(c->pg, &now, err);
+	int rc = postgres_source_activity_wait(c->pg, &now, err);
 
 	if (!rc && max && json_array_size(now))
-		before = activity_left(&ids->open,
-				       json_object_get(from->pending, "open"));
+		before = postgres_source_activity_left(
+			&ids->open, json_object_get(from->pending, "open"));
 	if (!rc && !json_array_size(now)) {
 		out->value = xstrdup(ids->max);
 	} else if (!rc && json_array_size(before)) {
@@ -346,10 +352,10 @@ static void settle_describe(const struct settle_ids *ids, bool log_hidden,
 	int64_t oldest_us = a->oldest_us;
 	json_t *oldest = a->held_by;
 
-	if (activity_explain(a, reason))
+	if (postgres_source_activity_explain(a, reason))
 		settle_weaken(out, GUARANTEE_LAG);
 	if (log_hidden) {
-		durable_explain(a->role, reason);
+		postgres_source_durable_explain(a->role, reason);
 		settle_weaken(out, GUARANTEE_LAG);
 	}
 	if (!mark->settle)
@@ -362,9 +368,10 @@ static void settle_describe(const struct settle_ids *ids, bool log_hidden,
 	out->lag_us = oldest_us == INT64_MAX ? 0 : a->now_us - oldest_us;
 }
 
-int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
-		    const struct watermark *from, struct settled *out,
-		    struct error *err)
+int postgres_source_settle_sequence(struct postgres *c,
+				    const struct watermark_spec *mark,
+				    const struct watermark *from,
+				    struct settled *out, struct error *err)
 {
 	struct settle_ids ids = { .max = NULL };
 	struct strbuf reason = STRBUF_INIT;
@@ -374,7 +381,7 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 	out->guarantee = GUARANTEE_EXACT;
 	rc = settle_max(c, &ids.max, err);
 	if (!rc)
-		rc = activity_read(c->pg, &ids.open, err);
+		rc = postgres_source_activity_read(c->pg, &ids.open, err);
 	if (!rc)
 		rc = settle_check_sequences(c, from, ids.max, out, &sequences,
 					    &reason, err);
@@ -390,7 +397,7 @@ int settle_sequence(struct postgres *c, const struct watermark_spec *mark,
 		settle_describe(&ids, c->log_hidden, mark, out, &reason);
 	out->reason = strbuf_detach(&reason);
 	json_decref(sequences);
-	activity_release(&ids.open);
+	postgres_source_activity_release(&ids.open);
 	free(ids.max);
 	return rc;
 }

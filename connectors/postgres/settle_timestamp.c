@@ -33,7 +33,7 @@ static int settle_prepared(struct postgres *c, struct activity *a,
 		if (json_object_get(item, "prepared"))
 			json_array_append(prepared, item);
 	}
-	rc = activity_wait(c->pg, &prepared, err);
+	rc = postgres_source_activity_wait(c->pg, &prepared, err);
 	if (!json_array_size(prepared)) {
 		a->prepared_us = INT64_MAX;
 		json_decref(a->prepared_by);
@@ -65,7 +65,8 @@ static int64_t settle_instant(const struct activity *a,
 static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 			struct error *err)
 {
-	const struct layout_column *mark = layout_mark(&c->layout);
+	const struct layout_column *mark =
+		postgres_source_layout_mark(&c->layout);
 	struct pg_result *r = NULL;
 	const char *params[] = { text };
 	char *sql;
@@ -114,7 +115,8 @@ static int settle_value(struct postgres *c, const struct watermark_spec *mark,
 			int64_t us, struct settled *out,
 			struct settle_clock *clock, struct error *err)
 {
-	const struct layout_column *column = layout_mark(&c->layout);
+	const struct layout_column *column =
+		postgres_source_layout_mark(&c->layout);
 	int64_t wall = us;
 	int rc = 0;
 
@@ -122,7 +124,8 @@ static int settle_value(struct postgres *c, const struct watermark_spec *mark,
 	if (column->wire->oid != WIRE_TIMESTAMPTZ)
 		clock->zone = us == INT64_MIN ? "auto" : mark->time_zone;
 	if (us != INT64_MIN && clock->zone)
-		rc = zone_wall_clock(c->pg, mark->time_zone, us, &wall, err);
+		rc = postgres_source_zone_wall_clock(c->pg, mark->time_zone, us,
+						     &wall, err);
 	if (!rc && us != INT64_MIN)
 		out->value = settle_text(&column->type, wall);
 	clock->latest_us = settle_latest(
@@ -135,16 +138,18 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 			     const struct watermark_spec *mark,
 			     struct settled *out)
 {
-	const struct layout_column *column = layout_mark(&c->layout);
+	const struct layout_column *column =
+		postgres_source_layout_mark(&c->layout);
 	struct strbuf reason = STRBUF_INIT;
 
 	if (out->reason)
 		reason_add(&reason, "%s", out->reason);
 	free(out->reason);
-	if (!computed_is_plain(column))
-		tick_explain(column->name, computed_doubt(column), out,
+	if (!postgres_source_computed_is_plain(column))
+		tick_explain(column->name,
+			     postgres_source_computed_doubt(column), out,
 			     &reason);
-	if (activity_explain(a, &reason))
+	if (postgres_source_activity_explain(a, &reason))
 		settle_weaken(out, GUARANTEE_LAG);
 	if (a->prepared_us != INT64_MAX)
 		reason_add(&reason,
@@ -163,14 +168,15 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 	out->reason = strbuf_detach(&reason);
 }
 
-int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
-		     const struct watermark *from, struct settled *out,
-		     struct error *err)
+int postgres_source_settle_timestamp(struct postgres *c,
+				     const struct watermark_spec *mark,
+				     const struct watermark *from,
+				     struct settled *out, struct error *err)
 {
 	struct settle_clock clock = { 0 };
 	struct activity a;
 	int64_t us;
-	int rc = activity_read(c->pg, &a, err);
+	int rc = postgres_source_activity_read(c->pg, &a, err);
 
 	if (rc)
 		return rc;
@@ -188,6 +194,6 @@ int settle_timestamp(struct postgres *c, const struct watermark_spec *mark,
 	out->lag_us = us != INT64_MIN		   ? a.now_us - us
 		      : a.prepared_us != INT64_MAX ? a.now_us - a.prepared_us
 						   : -1;
-	activity_release(&a);
+	postgres_source_activity_release(&a);
 	return rc;
 }

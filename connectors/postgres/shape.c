@@ -52,8 +52,9 @@ static int shape_check(struct postgres *c, const struct leaf *leaf,
 	return 0;
 }
 
-int shape_stream(struct postgres *c, const struct leaf *leaf,
-		 const struct query *q, size_t extra, struct error *err)
+int postgres_source_shape_stream(struct postgres *c, const struct leaf *leaf,
+				 const struct query *q, size_t extra,
+				 struct error *err)
 {
 	struct strbuf shape = STRBUF_INIT;
 	int rc;
@@ -98,8 +99,10 @@ static bool shape_may_be_why(const struct error *err)
 	       strcmp(err->server_code, "42501") != 0;
 }
 
-int shape_judge(struct postgres *c, const struct source_spec *source,
-		const struct watermark_spec *mark, int rc, struct error *err)
+int postgres_source_shape_judge(struct postgres *c,
+				const struct source_spec *source,
+				const struct watermark_spec *mark, int rc,
+				struct error *err)
 {
 	struct error why = ERROR_INIT, ignored = ERROR_INIT;
 	struct layout now;
@@ -110,11 +113,11 @@ int shape_judge(struct postgres *c, const struct source_spec *source,
 	postgres_end_pass(c, &ignored);
 	if (c->described != source || !shape_may_be_why(err))
 		return rc;
-	if (layout_read(c->pg, source, mark, &now, &why))
+	if (postgres_source_layout_read(c->pg, source, mark, &now, &why))
 		altered = why.code == ERROR_SCHEMA || why.code == ERROR_CONFIG;
 	else
 		altered = !shape_is_same(&c->layout, &now);
-	layout_release(&now);
+	postgres_source_layout_release(&now);
 	if (!altered)
 		return rc;
 	error_clear(err);

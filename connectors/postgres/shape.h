@@ -12,13 +12,16 @@
 /* Begin a stream of rows. `leaf`: the part of the table that is read by itself,
  * or NULL. `extra`: how many columns the query has behind the layout's.
  * TRANSIENT if the table is no longer what was described. */
-int shape_stream(struct postgres *c, const struct leaf *leaf,
-		 const struct query *q, size_t extra, struct error *err);
+int postgres_source_shape_stream(struct postgres *c, const struct leaf *leaf,
+				 const struct query *q, size_t extra,
+				 struct error *err);
 
 /* `rc` of a step for this source: was the statement refused because the table
  * was altered since it was described? Then it is TRANSIENT, for the run to
  * describe the table anew. Ends the pass of a failed step. */
-int shape_judge(struct postgres *c, const struct source_spec *source,
-		const struct watermark_spec *mark, int rc, struct error *err);
+int postgres_source_shape_judge(struct postgres *c,
+				const struct source_spec *source,
+				const struct watermark_spec *mark, int rc,
+				struct error *err);
 
 #endif

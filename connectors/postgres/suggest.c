@@ -46,10 +46,11 @@ int postgres_tables(struct connector *base, struct table_list *out,
 	if (rc)
 		return rc;
 	for (int i = 0; i < pg_rows(r); i++)
-		table_list_add(out, pg_value(r, i, 0), pg_value(r, i, 1),
-			       relation_kind_name((enum relation_kind) *
-						  pg_value(r, i, 2)),
-			       pg_value(r, i, 3));
+		table_list_add(
+			out, pg_value(r, i, 0), pg_value(r, i, 1),
+			postgres_source_relation_kind_name(
+				(enum relation_kind) * pg_value(r, i, 2)),
+			pg_value(r, i, 3));
 	pg_result_free(r);
 	return 0;
 }
@@ -75,8 +76,8 @@ suggest_find(const struct layout *l, const char *const *names, bool indexed)
 			const struct layout_column *c = &l->columns[j];
 			if (!strcasecmp(c->name, names[i]) &&
 			    suggest_is_time(c) &&
-			    (!indexed ||
-			     indexes_begin_with(&l->indexes, c->name)))
+			    (!indexed || postgres_source_indexes_begin_with(
+						 &l->indexes, c->name)))
 				return c;
 		}
 	}
@@ -149,9 +150,11 @@ static int suggest_for_log(struct postgres *c, struct suggestion *s,
 	int rc;
 
 	l->mark = (long)l->key[0];
-	rc = sequences_find(c->pg, &l->relation, layout_mark(l), &found, err);
+	rc = postgres_source_sequences_find(c->pg, &l->relation,
+					    postgres_source_layout_mark(l),
+					    &found, err);
 	if (!rc)
-		n = sequences_doubt(&found, l, doubts);
+		n = postgres_source_sequences_doubt(&found, l, doubts);
 	if (!rc && n) {
 		s->strategy = STRATEGY_XMIN;
 		s->column = xstrdup("");
@@ -160,13 +163,13 @@ static int suggest_for_log(struct postgres *c, struct suggestion *s,
 				    doubts[0].reason);
 	} else if (!rc) {
 		s->strategy = STRATEGY_SEQUENCE;
-		s->column = xstrdup(layout_mark(l)->name);
+		s->column = xstrdup(postgres_source_layout_mark(l)->name);
 		s->reason = xstrfmt("%s counts up and no row was ever changed; "
 				    "use xmin if that is not the rule",
 				    s->column);
 	}
-	sequence_doubts_release(doubts, n);
-	sequences_release(&found);
+	postgres_source_sequence_doubts_release(doubts, n);
+	postgres_source_sequences_release(&found);
 	return rc;
 }
 
@@ -209,13 +212,13 @@ int postgres_suggest(struct connector *base, const char *table,
 	struct suggestion s = { STRATEGY_XMIN, NULL, NULL };
 	struct layout l;
 	bool log = false;
-	int rc = layout_read(c->pg, &source, NULL, &l, err);
+	int rc = postgres_source_layout_read(c->pg, &source, NULL, &l, err);
 
 	if (rc)
 		return rc;
 	rc = suggest_is_log(c, &l, &log, err);
 	if (rc) {
-		layout_release(&l);
+		postgres_source_layout_release(&l);
 		return rc;
 	}
 	if (l.relation.kind == RELATION_VIEW ||
@@ -226,7 +229,7 @@ int postgres_suggest(struct connector *base, const char *table,
 	} else {
 		suggest_for_table(&s, &l);
 	}
-	layout_release(&l);
+	postgres_source_layout_release(&l);
 	if (rc)
 		return rc;
 	*strategy = s.strategy;

@@ -122,9 +122,11 @@ static char *surroundings_own_sql(const struct source_spec *source)
 	return strbuf_detach(&sql);
 }
 
-int surroundings_find(struct pg *pg, uint32_t oid,
-		      const struct source_spec *source, enum strategy strategy,
-		      struct surroundings *out, struct error *err)
+int postgres_source_surroundings_find(struct pg *pg, uint32_t oid,
+				      const struct source_spec *source,
+				      enum strategy strategy,
+				      struct surroundings *out,
+				      struct error *err)
 {
 	char *text = xstrfmt("%u", oid), *sql = surroundings_own_sql(source);
 	const char *params[] = { text, strategy == STRATEGY_XMIN ? "t" : "f",
@@ -147,7 +149,7 @@ int surroundings_find(struct pg *pg, uint32_t oid,
 	return rc;
 }
 
-void surroundings_release(struct surroundings *s)
+void postgres_source_surroundings_release(struct surroundings *s)
 {
 	free(s->hiding);
 	free(s->role);
@@ -156,14 +158,15 @@ void surroundings_release(struct surroundings *s)
 	memset(s, 0, sizeof(*s));
 }
 
-char *surroundings_show_rows(const struct surroundings *s)
+char *postgres_source_surroundings_show_rows(const struct surroundings *s)
 {
 	return xstrfmt("ALTER ROLE %s BYPASSRLS, or CREATE POLICY tidemark ON "
 		       "%s FOR SELECT TO %s USING (true)",
 		       s->role, s->hiding, s->role);
 }
 
-void surroundings_explain(const struct surroundings *s, struct strbuf *out)
+void postgres_source_surroundings_explain(const struct surroundings *s,
+					  struct strbuf *out)
 {
 	static const char *const why[] = {
 		[ORIGIN_HERE] = "",
@@ -181,7 +184,8 @@ void surroundings_explain(const struct surroundings *s, struct strbuf *out)
 	strbuf_addf(out, "%s %s", s->relation, why[s->origin]);
 }
 
-void surroundings_go_there(const struct surroundings *s, struct strbuf *out)
+void postgres_source_surroundings_go_there(const struct surroundings *s,
+					   struct strbuf *out)
 {
 	static const struct {
 		const char *place, *lag;

@@ -38,14 +38,18 @@ struct surroundings {
  * leaf, one of its leaves. Second, a relation among its parts, or below a view,
  * that others fill. Third, a function or type of the user's own in the source's
  * `where` or expressions whose result may change by itself. */
-int surroundings_find(struct pg *pg, uint32_t oid,
-		      const struct source_spec *source, enum strategy strategy,
-		      struct surroundings *out, struct error *err);
-void surroundings_release(struct surroundings *s);
+int postgres_source_surroundings_find(struct pg *pg, uint32_t oid,
+				      const struct source_spec *source,
+				      enum strategy strategy,
+				      struct surroundings *out,
+				      struct error *err);
+void postgres_source_surroundings_release(struct surroundings *s);
 /* The statements that let the role see all rows. Caller frees. */
-char *surroundings_show_rows(const struct surroundings *s);
+char *postgres_source_surroundings_show_rows(const struct surroundings *s);
 /* Append why writers do not show; what to do about it. */
-void surroundings_explain(const struct surroundings *s, struct strbuf *out);
-void surroundings_go_there(const struct surroundings *s, struct strbuf *out);
+void postgres_source_surroundings_explain(const struct surroundings *s,
+					  struct strbuf *out);
+void postgres_source_surroundings_go_there(const struct surroundings *s,
+					   struct strbuf *out);
 
 #endif

@@ -41,12 +41,12 @@ enum wire_oid {
 };
 
 /* Never NULL. */
-const struct wire_type *wire_type_find(uint32_t oid);
+const struct wire_type *postgres_source_wire_type_find(uint32_t oid);
 /* All of them, for tests and fuzzing; the last is the text of the others. */
-const struct wire_type *wire_types(size_t *n);
+const struct wire_type *postgres_source_wire_types(size_t *n);
 /* Kind, precision, scale and digits of a type with a modifier; `native` is
  * left to the caller. */
-void wire_type_describe(const struct wire_type *wire, int32_t modifier,
-			struct type *out);
+void postgres_source_wire_type_describe(const struct wire_type *wire,
+					int32_t modifier, struct type *out);
 
 #endif

@@ -41,8 +41,8 @@ static char *zone_for_server(const char *zone)
 	return xstrdup(zone);
 }
 
-int zone_wall_clock(struct pg *pg, const char *zone, int64_t us, int64_t *out,
-		    struct error *err)
+int postgres_source_zone_wall_clock(struct pg *pg, const char *zone, int64_t us,
+				    int64_t *out, struct error *err)
 {
 	struct strbuf instant = STRBUF_INIT;
 	struct pg_result *r = NULL;

@@ -12,7 +12,7 @@
  * zone's smallest offset within a day of it or of now. "auto" is the earliest
  * of UTC and the zones set for server, database and roles. CONFIG if the server
  * does not know the zone. */
-int zone_wall_clock(struct pg *pg, const char *zone, int64_t us, int64_t *out,
-		    struct error *err);
+int postgres_source_zone_wall_clock(struct pg *pg, const char *zone, int64_t us,
+				    int64_t *out, struct error *err);
 
 #endif

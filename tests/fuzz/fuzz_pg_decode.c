@@ -47,7 +47,7 @@ static void fuzz_value(const struct wire_type *wire, const uint8_t *data,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t n;
-	const struct wire_type *types = wire_types(&n);
+	const struct wire_type *types = postgres_source_wire_types(&n);
 	const struct wire_type *wire;
 	struct schema schema;
 	struct batch batch;
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	wire = &types[data[0] % n];
-	wire_type_describe(wire, -1, &type);
+	postgres_source_wire_type_describe(wire, -1, &type);
 	type.native = (char *)"";
 	schema_init(&schema);
 	schema_add(&schema, "v", &type, true);

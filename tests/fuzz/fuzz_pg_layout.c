@@ -20,7 +20,7 @@ const struct pg_field_bytes *pg_stream_fields(const struct pg *pg)
 	return row.fields;
 }
 
-const struct layout_column *layout_mark(const struct layout *l)
+const struct layout_column *postgres_source_layout_mark(const struct layout *l)
 {
 	return l->mark < 0 ? NULL : &l->columns[l->mark];
 }
@@ -29,7 +29,7 @@ static void fuzz_column(struct fuzz_input *in, struct layout_column *out)
 {
 	static const int32_t modifiers[] = { -1, 3, 0, 6, 10 << 16 | 6 };
 	size_t n;
-	const struct wire_type *types = wire_types(&n);
+	const struct wire_type *types = postgres_source_wire_types(&n);
 	uint8_t type = fuzz_byte(in), modifier = fuzz_byte(in);
 	int32_t any = (int32_t)fuzz_u32(in);
 
@@ -38,7 +38,8 @@ static void fuzz_column(struct fuzz_input *in, struct layout_column *out)
 	out->decode = out->wire->decode;
 	out->modifier =
 		modifier < ARRAY_SIZE(modifiers) ? modifiers[modifier] : any;
-	wire_type_describe(out->wire, out->modifier, &out->type);
+	postgres_source_wire_type_describe(out->wire, out->modifier,
+					   &out->type);
 	fuzz_check(out->type.precision >= 0);
 	fuzz_check(out->type.digits >= 0 && out->type.digits <= 6);
 	out->type.native = (char *)"";
@@ -104,7 +105,7 @@ static void fuzz_rows(struct fuzz_input *in, struct postgres *c,
 
 		if (rc <= 0)
 			break;
-		rc = rows_append(c, b, &err);
+		rc = postgres_source_rows_append(c, b, &err);
 		fuzz_check(rc == -(int)err.code);
 		fuzz_check(b->n_rows == before + !rc);
 		if (rc)
@@ -124,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	schema_init(&schema);
 	fuzz_layout(&in, &c.layout, &schema);
-	fuzz_check(!rows_begin(&c, NULL));
+	fuzz_check(!postgres_source_rows_begin(&c, NULL));
 	batch_init(&batch, &schema);
 	row = (struct pg_row){ .width = c.layout.n_columns +
 					(c.layout.mark >= 0) };
