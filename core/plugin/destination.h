@@ -2,9 +2,10 @@
  * The contract of a destination: a table of functions, called by core/sync from
  * one thread; only interrupt() may come from another.
  *
- * Order: open; inspect (no writes) or prepare; recover; load* and remove*;
- * finish (only in a refresh); close. In a dry run: open; recover; inspect;
- * prepare (with target->preview); explain; preview*; close.
+ * Order: open; recover; prepare; recover; load* and remove*; finish (only in a
+ * refresh); close. In a dry run: open; recover; inspect; prepare (with
+ * target->preview); explain; preview*; close. In front of prepare, recover and
+ * inspect write nothing.
  *
  * load() is all or nothing, with the checkpoint inside when the engine is
  * TRANSACTIONAL. After an error load() has rolled back. If the code is CONFLICT

@@ -1,5 +1,5 @@
 /*
- * One run of one pipeline: describe, prepare, recover, settle. Then it reads
+ * One run of one pipeline: describe, recover, prepare, settle. Then it reads
  * and loads batch by batch until the source has no more. A reader thread and
  * the calling writer thread have two batches between them.
  */
