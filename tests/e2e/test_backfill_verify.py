@@ -4,7 +4,8 @@ import signal
 
 import pytest
 
-from bench import EXIT_DIFFERENT, EXIT_OK, Tidemark, sync_items
+from bench import (EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA, Tidemark,
+                   sync_items)
 from servers import wait_for
 
 # By hand, between the load and the comparison.
@@ -76,3 +77,32 @@ def test_goes_on_behind_many_that_are_excused(tidemark, source,
     chunk, = done.json()["chunks"]
     assert chunk["state"] == "failed" and chunk["rows"] == many + 1
     assert chunk["error"].startswith("1 rows of the chunk are not")
+
+
+@pytest.mark.parametrize("engine", ("sqlite", "mysql"))
+def test_a_key_with_a_nul(tidemark, make_source, make_destination, engine):
+    """No look-up finds such a row: one that differs is not taken for gone, and
+    one that is equal is no difference."""
+    source, destination = make_source(engine), make_destination("sqlite")
+    text, nul = {"sqlite": ("text", "'a' || char(0) || 'b'"),
+                 "mysql": ("varchar(20) COLLATE utf8mb4_bin",
+                           "CONCAT('a', CHAR(0), 'b')")}[engine]
+    source.execute(
+        f"CREATE TABLE {source.schema}.items (k {text} PRIMARY KEY, v text,"
+        " updated_at timestamp NOT NULL)",
+        *(f"INSERT INTO {source.schema}.items VALUES ({key}, 'v',"
+          " '2024-01-01 00:00:00')" for key in (nul, "'c'")))
+    sync_items(tidemark, source, destination, "timestamp", key=["k"])
+    tidemark.run()
+    done = tidemark("backfill", "items", "--json").expect(EXIT_OK)
+    chunk, = done.json()["chunks"]
+    assert (chunk["state"], chunk["rows"]) == ("done", 2)
+    destination.execute(
+        "CREATE TRIGGER spoil AFTER UPDATE ON items WHEN NEW.k <> 'c' BEGIN "
+        "UPDATE items SET v = 'spoilt' WHERE k = NEW.k; END",
+        "UPDATE items SET v = 'spoilt'")
+    done = tidemark("backfill", "items", "--json",
+                    "--again").expect(EXIT_SCHEMA)
+    chunk, = done.json()["chunks"]
+    assert chunk["state"] == "failed"
+    assert "NUL" in chunk["error"] and "'a'" in chunk["error"]

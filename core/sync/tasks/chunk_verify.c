@@ -46,13 +46,53 @@ static bool comparison_goes_on(void *ctx, const struct batch *b)
 	return b->n_rows > 0;
 }
 
+static void comparison_row_cut(void *ctx, enum compare_side side,
+			       const struct batch *b, size_t row,
+			       const struct compare_hash *key,
+			       const struct compare_hash *all)
+{
+	struct chunk_comparison *v = ctx;
+	struct suspect *x = suspects_find(&v->driver.suspects, key);
+	const struct digest one = { all->low, all->high, 1 };
+
+	(void)b;
+	(void)row;
+	if (!x || !x->cut)
+		return;
+	suspect_count(x, side, all);
+	digest_add(&v->pass.there, &one);
+}
+
+/* No look-up finds a row by a key with a NUL. Unless all of the destination
+ * shows that such rows are equal, they are refused: a second look would take
+ * them for rows that are gone. */
+static int comparison_judge_cut(struct chunk_comparison *v, struct error *err)
+{
+	struct driver *d = &v->driver;
+	const struct verify_look look = { .compare = &d->compare,
+					  .row = comparison_row_cut,
+					  .ctx = v };
+	int rc = suspects_refuse_cut(&d->suspects, err);
+
+	if (!rc)
+		return 0;
+	error_clear(err);
+	rc = verify_read_whole(&d->sides[COMPARE_DESTINATION], &look, err);
+	if (rc)
+		return rc;
+	suspects_sieve(&d->suspects);
+	return suspects_refuse_cut(&d->suspects, err);
+}
+
 static int comparison_suspect(struct driver *d, bool *more, struct error *err)
 {
 	struct chunk_comparison *v = d->ctx;
 	int rc = v->begun ? 0 : pass_begin(&v->pass, d, err);
 
 	v->begun = true;
-	return rc ? rc : pass_suspect(&v->pass, d, more, err);
+	if (!rc)
+		rc = pass_suspect(&v->pass, d, more, err);
+	return rc ? rc : comparison_judge_cut(v, err);
 }
 
 /* Past the pipeline's mark the next run brings the newest version, even if that

@@ -208,6 +208,15 @@ static int verify_read_one(struct verify_side *s, const struct scan *scan,
 	return rc;
 }
 
+int verify_read_whole(struct verify_side *s, const struct verify_look *look,
+		      struct error *err)
+{
+	struct scan scan = { .source = NULL };
+
+	verify_scan_of(s, false, &scan);
+	return verify_read_one(s, &scan, look, err);
+}
+
 int verify_read_keys(struct verify_side *s, const struct strlist *keys,
 		     const struct verify_look *look, struct error *err)
 {

@@ -33,6 +33,9 @@ int verify_reading_start(struct verify_reading **out, struct verify_side *s,
 int verify_reading_step(struct verify_reading *r, struct error *err);
 bool verify_reading_is_open(const struct verify_reading *r);
 void verify_reading_end(struct verify_reading *r); /* NULL is fine */
+/* Read each row that is wanted. */
+int verify_read_whole(struct verify_side *s, const struct verify_look *look,
+		      struct error *err);
 /* Read the rows that have these keys now. */
 int verify_read_keys(struct verify_side *s, const struct strlist *keys,
 		     const struct verify_look *look, struct error *err);
