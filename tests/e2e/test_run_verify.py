@@ -100,12 +100,12 @@ def wait_for_read(call, source):
         time.sleep(0.05)
 
 
-def wait_for_look(call, destination, loaded):
-    """All is loaded, and read once more."""
+def wait_for_look(call, source, destination, loaded):
+    """All is loaded, and is being read once more."""
     while call.alive() and ("items" not in destination.tables()
                             or not destination.query(loaded)):
         time.sleep(0.05)
-    time.sleep(0.3)
+    wait_for_read(call, source)
 
 
 class Touching(threading.Thread):
@@ -261,7 +261,8 @@ def test_tries_of_a_first_load(tidemark, source, make_destination):
     tidemark.write_config()
     spoil_first(destination)
     call = tidemark.start("run", "--json", "--verify")
-    wait_for_look(call, destination, "SELECT 1 FROM items HAVING count(*) > 19")
+    wait_for_look(call, source, destination,
+                  "SELECT 1 FROM items HAVING count(*) > 19")
     source.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                    "WHERE wait_event = 'PgSleep' "
                    "AND datname = current_database()")
@@ -299,7 +300,7 @@ def test_rows_that_come_and_go(tidemark, source, make_destination):
         call = tidemark.start("run", "--json", "--verify")
         wait_for_read(call, source)
         workload.fill_items(source, 2000, 2009, stamp="now()")
-        wait_for_look(call, destination,
+        wait_for_look(call, source, destination,
                       "SELECT 1 FROM items WHERE quantity = 777")
         source.execute("DELETE FROM items WHERE name LIKE 'item 2005%'")
         found = verified(call.wait().expect(EXIT_DIFFERENT))
@@ -420,14 +421,14 @@ def test_a_signal_and_the_lease(tidemark, source, make_destination):
     loaded = "SELECT 1 FROM items HAVING count(*) = 60"
     slow_items(tidemark, source, destination, row=0.1)
     call = tidemark.start("run", "--json", "--verify")
-    wait_for_look(call, destination, loaded)
+    wait_for_look(call, source, destination, loaded)
     call.signal(signal.SIGTERM)
     done = call.wait().expect(EXIT_STOPPED)
     assert "all is loaded" in done.pipeline()["error"]["message"]
     destination.execute("DROP TABLE items")
     tidemark("watermark", "reset", "items")
     call = tidemark.start("run", "--json", "--verify")
-    wait_for_look(call, destination, loaded)
+    wait_for_look(call, source, destination, loaded)
     time.sleep(3.2)  # more than the lease, and still looking
     other = tidemark("run").expect(EXIT_STATE)
     assert "lease" in other.err or "held" in other.err
