@@ -116,6 +116,19 @@ def test_second_run_writes_nothing(tidemark, source, make_destination,
         assert tidemark.run().pipeline()["rows_read"] == 0
 
 
+def test_rows_are_counted_before_they_are_loaded(tidemark, source,
+                                                 make_destination):
+    """By a session of its own, which knows nothing of the marks yet."""
+    fill(source, 300)
+    set_up(tidemark, source, make_destination("sqlite"),
+           gate={"max_rows": 299}, batch={"rows": 100})
+    refused = tidemark.run(expect=EXIT_DATA).pipeline()
+    assert "max_rows 299. Nothing was loaded" in refused["error"]["message"]
+    tidemark.pipelines["orders"]["gate"] = {"min_rows": 300, "max_rows": 300}
+    tidemark.write_config()
+    assert tidemark.run().pipeline()["rows_inserted"] == 300
+
+
 @pytest.mark.parametrize("failpoint,engine", (
     ("mid_page=kill@3", "duckdb"), ("page_end=kill@3", "postgres"),
     ("before_watermark=kill@2", "sqlite"), ("commit_acked=kill@2", "duckdb")))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/plugin/registry.h"
+#include "core/sync/parts/range.h"
 #include "core/sync/parts/reader.h"
 
 /* A pass that only counts. */
@@ -115,6 +116,10 @@ static int counting_run(struct counting *c, const struct window *w,
 	c->scan.source = &c->spec;
 	c->scan.schema = &c->schema;
 	c->scan.mark = &c->mark;
+	/* A session of its own has to learn anew how the marks are written. */
+	if (!rc)
+		rc = range_settle(c->source, &c->spec, &c->mark, &c->schema,
+				  err);
 	if (!rc)
 		rc = c->source->ops->scan(c->source, &c->scan, err);
 	if (!rc)
