@@ -91,19 +91,6 @@ static void postgres_store_rollback(struct store *s)
 		pg_exec(postgres_store_pg(s), "ROLLBACK", &ignored);
 }
 
-static int postgres_store_script(struct store *s, const char *sql,
-				 struct error *err)
-{
-	char *script = xstrfmt("SET LOCAL search_path = tidemark, pg_catalog;\n"
-			       "%s\n;\nSET LOCAL search_path = pg_catalog, "
-			       "tidemark, pg_temp",
-			       sql);
-	int rc = pg_exec(postgres_store_pg(s), script, err);
-
-	free(script);
-	return rc;
-}
-
 /* CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it
  * exists. So look for it first, and afterwards check that it is ours, for
  * somebody may have been quicker. */
@@ -155,6 +142,19 @@ static int postgres_store_failed(struct store *s, int rc, struct error *err)
 	/* A lock on the tables says nothing about a lease in them. */
 	err->code = ERROR_TRANSIENT;
 	return -ERROR_TRANSIENT;
+}
+
+static int postgres_store_script(struct store *s, const char *sql,
+				 struct error *err)
+{
+	char *script = xstrfmt("SET LOCAL search_path = tidemark, pg_catalog;\n"
+			       "%s\n;\nSET LOCAL search_path = pg_catalog, "
+			       "tidemark, pg_temp",
+			       sql);
+	int rc = pg_exec(postgres_store_pg(s), script, err);
+
+	free(script);
+	return rc ? postgres_store_failed(s, rc, err) : 0;
 }
 
 /* Tables that a crash of the server took back would be missed by a run that

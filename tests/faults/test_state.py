@@ -145,6 +145,19 @@ def test_locked(make_store, make_day, store):
     day.recovers()
 
 
+def test_locked_chunks(make_store, make_day):
+    """Whoever adds chunks locks them first, and is told who has them."""
+    state = make_store("postgres")
+    day = make_day(rows=100, retry=HASTY)
+    day.tidemark.run()
+    with state.end.connect(autocommit=False) as db:
+        db.execute("LOCK TABLE tidemark.chunks IN ROW EXCLUSIVE MODE")
+        done = day.tidemark("backfill", "items").expect(EXIT_ACCESS)
+        db.rollback()
+    assert "is locked by another process: PostgreSQL backend" in done.err
+    day.tidemark("backfill", "items").expect(EXIT_OK)
+
+
 @every_store
 def test_store_that_is_away(make_store, make_day, store, tmp_path):
     """For a moment of a run that is under way: its lease is renewed by the next
