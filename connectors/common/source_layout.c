@@ -17,6 +17,8 @@ static void layout_release_column(struct source_column *c)
 	free(c->output);
 	free(c->type.native);
 	free(c->spelled);
+	free(c->cast);
+	free(c->labels);
 }
 
 void source_table_release(struct source_table *t)
@@ -46,6 +48,7 @@ void source_layout_release(struct source_layout *l)
 	free(l->key);
 	free(l->order);
 	free(l->where);
+	free(l->own);
 	memset(l, 0, sizeof(*l));
 	l->mark = -1;
 }
@@ -341,6 +344,8 @@ void source_layout_to_schema(const struct source_layout *l,
 		struct column *column =
 			schema_add(out, c->name, &c->type, c->nullable);
 		column->expression = xstrdup(c->expression);
+		column->labels = xstrdup(c->labels);
+		column->number = c->number;
 	}
 	schema_set_key(out, l->key, l->n_key);
 	out->mark = l->mark < (long)l->n_columns ? l->mark : -1;

@@ -23,6 +23,10 @@ struct source_column {
 	/* A page's spelling of its type, where the catalog's differs; NULL:
 	 * they are the same. Owned. */
 	char *spelled;
+	/* Where a server has them; else NULL or 0. Strings are owned. */
+	char *cast; /* the type that a parameter's text is cast to */
+	char *labels; /* an enum's, in their order */
+	int64_t number; /* of struct column; an expression has none */
 };
 
 struct source_table {
@@ -61,6 +65,7 @@ struct source_layout {
 	size_t *order; /* in a pass: the mark, then the key */
 	size_t n_order;
 	char *where; /* the user's, or NULL */
+	void *own; /* what the engine keeps with it; freed with free() */
 };
 
 /* The differences between engines. */

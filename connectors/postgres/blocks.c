@@ -137,7 +137,7 @@ static int blocks_check_repeats(struct postgres *c, struct error *err)
 	postgres_source_query_init(&among, QUERY_PARAMETERS);
 	if (some)
 		postgres_source_blocks_write_since(
-			&among, c->layout.relation.alias, b->mark);
+			&among, c->layout.table.alias, b->mark);
 	rc = postgres_source_repeats_check(c->pg, &c->layout,
 					   c->pass.scan->source->table,
 					   some ? &among : NULL, false, err);
@@ -158,8 +158,9 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
 	if (!rc)
 		rc = blocks_check_age(c, xmax, err);
 	if (!rc)
-		rc = postgres_source_leaves_find(c->pg, c->layout.relation.oid,
-						 &b->leaves, err);
+		rc = postgres_source_leaves_find(
+			c->pg, postgres_source_relation(&c->layout)->oid,
+			&b->leaves, err);
 	if (!rc)
 		rc = blocks_check_leaves(c, err);
 	if (rc)

@@ -40,7 +40,7 @@ void postgres_source_blocks_write_since(struct query *q, const char *alias,
 static void blocks_write_query(struct postgres *c, struct query *q)
 {
 	struct blocks *b = &c->pass.blocks;
-	const char *alias = c->layout.relation.alias;
+	const char *alias = c->layout.table.alias;
 	char *begin = xstrfmt("(%" PRId64 ",%d)", b->block, b->offset);
 	char *end = xstrfmt("(%" PRId64 ",0)", b->end);
 	struct query tail;

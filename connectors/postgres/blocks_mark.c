@@ -8,8 +8,8 @@
 
 json_t *postgres_source_blocks_list_leaves(const struct postgres *c)
 {
-	return postgres_source_leaf_list_new(&c->layout.relation,
-					     &c->pass.blocks.leaves);
+	return postgres_source_leaf_list_new(
+		postgres_source_relation(&c->layout), &c->pass.blocks.leaves);
 }
 
 /* Note where a pass that is cut short goes on. A batch may end within a block,
@@ -61,7 +61,8 @@ void postgres_source_blocks_read_known(struct postgres *c)
 	bool midway = json_object_get(from->pending, "ceiling") != NULL;
 
 	b->known = postgres_source_leaf_list_known(
-		&c->layout.relation, from, midway ? "known" : LEAF_LIST);
+		postgres_source_relation(&c->layout), from,
+		midway ? "known" : LEAF_LIST);
 }
 
 /* Take up a pass that was cut short, if its tables are still the same. */

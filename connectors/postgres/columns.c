@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "connectors/common/names.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
@@ -56,73 +55,26 @@ static const char columns_sql[] =
 	"  CROSS JOIN own\n"
 	"ORDER BY w.n";
 
-void postgres_source_column_release(struct layout_column *column)
-{
-	free(column->name);
-	free(column->expression);
-	free(column->sql);
-	free(column->cast);
-	free(column->computed);
-	free(column->type.native);
-	free(column->labels);
-	memset(column, 0, sizeof(*column));
-}
-
-void postgres_source_columns_release(struct column_set *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		postgres_source_column_release(&set->items[i]);
-	free(set->items);
-	memset(set, 0, sizeof(*set));
-}
-
-long postgres_source_columns_find(const struct column_set *set,
-				  const char *name)
-{
-	for (size_t i = 0; i < set->n_table; i++) {
-		if (!strcmp(set->items[i].name, name))
-			return (long)i;
-	}
-	return -1;
-}
-
-int postgres_source_columns_missing(const struct column_set *set,
-				    const char *what, const char *name,
-				    const char *table, struct error *err)
-{
-	const char **names = xcalloc(set->n ? set->n : 1, sizeof(*names));
-	size_t n = 0;
-	int rc;
-
-	for (size_t i = 0; i < set->n; i++) {
-		if (set->items[i].name)
-			names[n++] = set->items[i].name;
-	}
-	rc = column_missing(names, n, what, name, table, err);
-	free(names);
-	return rc;
-}
-
-/* The user's SQL ends at a line's end: a comment in it must not swallow the
- * next part. In WHERE the server refuses expressions that do not give one value
- * for each row: sets, aggregates, window functions. */
+/* The user's SQL ends at a line's end: a comment in it must not swallow what
+ * follows. In WHERE the server refuses what does not give one value for each
+ * row: sets, aggregates, window functions. */
 static void columns_write_probe(struct strbuf *sb,
-				const struct relation *relation,
+				const struct source_table *table,
 				const struct source_expression *expressions,
 				size_t n, const char *where)
 {
 	strbuf_addstr(sb, "SELECT ");
 	for (size_t i = 0; i < n; i++)
 		strbuf_addf(sb, "%s(%s\n)", i ? ", " : "", expressions[i].sql);
-	strbuf_addf(sb, "%s FROM %s AS %s", n ? "" : "1", relation->sql,
-		    relation->alias);
+	strbuf_addf(sb, "%s FROM %s AS %s", n ? "" : "1", table->sql,
+		    table->alias);
 	strbuf_addf(sb, " WHERE (%s\n)", where ? where : "true");
 	for (size_t i = 0; i < n; i++)
 		strbuf_addf(sb, " AND (%s\n) IS NULL", expressions[i].sql);
 }
 
 /* Types of the expressions; whether the server takes `where`. */
-static int columns_probe(struct pg *pg, const struct relation *relation,
+static int columns_probe(struct pg *pg, const struct source_table *table,
 			 const struct source_expression *expressions, size_t n,
 			 const char *where, struct pg_field **fields,
 			 struct error *err)
@@ -131,7 +83,7 @@ static int columns_probe(struct pg *pg, const struct relation *relation,
 	size_t got = 0;
 	int rc;
 
-	columns_write_probe(&sql, relation, expressions, n, where);
+	columns_write_probe(&sql, table, expressions, n, where);
 	rc = pg_describe(pg, sql.data, fields, &got, err);
 	if (!rc && got != n) {
 		/* Without expressions it is the "1" of a probe of `where`. */
@@ -156,7 +108,7 @@ static bool columns_is_users_fault(const struct error *err)
 }
 
 /* Find the key of the config that holds the failing SQL. */
-static int columns_blame(struct pg *pg, const struct relation *relation,
+static int columns_blame(struct pg *pg, const struct source_table *table,
 			 const struct source_spec *source,
 			 const struct error *first, struct error *err)
 {
@@ -167,7 +119,7 @@ static int columns_blame(struct pg *pg, const struct relation *relation,
 	for (size_t i = 0; !rc && i < source->n_expressions; i++) {
 		struct pg_field *fields = NULL;
 		const struct source_expression *e = &source->expressions[i];
-		rc = columns_probe(pg, relation, e, 1, NULL, &fields, &why);
+		rc = columns_probe(pg, table, e, 1, NULL, &fields, &why);
 		if (rc)
 			key = xstrfmt("source.expressions.%s", e->name);
 		else
@@ -205,48 +157,55 @@ static void columns_write_array(struct strbuf *sb,
 	strbuf_addch(sb, '}');
 }
 
-static char *columns_qualified(const struct relation *relation,
+static char *columns_qualified(const struct source_table *table,
 			       const char *name)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	strbuf_addf(&sb, "%s.", relation->alias);
+	strbuf_addf(&sb, "%s.", table->alias);
 	sql_quote_name(&sb, name, '"');
 	return strbuf_detach(&sb);
 }
 
-static void column_fill(struct layout_column *column, const struct pg_result *r,
-			int row, const struct relation *relation,
-			const struct source_expression *expression)
+static void columns_fill_wire(struct wire_column *wire, struct type *type,
+			      const struct pg_result *r, int row)
 {
-	uint32_t oid = (uint32_t)strtoul(pg_value(r, row, 2), NULL, 10);
-	int32_t modifier = (int32_t)strtol(pg_value(r, row, 3), NULL, 10);
 	bool unchecked = *pg_value(r, row, 7) == 't';
 
+	wire->oid = (uint32_t)strtoul(pg_value(r, row, 2), NULL, 10);
+	wire->modifier = (int32_t)strtol(pg_value(r, row, 3), NULL, 10);
+	wire->collate = *pg_value(r, row, 5) == 't';
+	wire->wire = postgres_source_wire_type_find(wire->oid);
+	wire->decode = wire->wire->decode;
+	postgres_source_wire_type_describe(wire->wire, wire->modifier, type);
+	if (unchecked && wire->decode == postgres_source_decode_bytes &&
+	    type->kind != TYPE_BYTES)
+		wire->decode = postgres_source_decode_text_checked;
+}
+
+static void columns_fill(struct source_column *column, struct wire_column *wire,
+			 const struct pg_result *r, int row,
+			 const struct source_table *table,
+			 const struct source_expression *expression)
+{
 	if (expression) {
 		column->name = xstrdup(expression->name);
 		column->expression = xstrdup(expression->sql);
 		column->sql = xstrfmt("(%s\n)", expression->sql);
 	} else {
 		column->name = xstrdup(pg_value(r, row, 0));
-		column->sql = columns_qualified(relation, column->name);
+		column->sql = columns_qualified(table, column->name);
 		column->number = strtoll(pg_value(r, row, 8), NULL, 10);
 		column->computed = xstrdup(pg_value(r, row, 9));
 	}
-	column->oid = oid;
-	column->modifier = modifier;
 	column->labels = xstrdup(pg_value(r, row, 10));
-	column->wire = postgres_source_wire_type_find(oid);
-	column->decode = column->wire->decode;
-	postgres_source_wire_type_describe(column->wire, modifier,
-					   &column->type);
-	if (unchecked && column->decode == postgres_source_decode_bytes &&
-	    column->type.kind != TYPE_BYTES)
-		column->decode = postgres_source_decode_text_checked;
+	columns_fill_wire(wire, &column->type, r, row);
 	column->type.native = xstrdup(pg_value(r, row, 1));
 	column->cast = xstrdup(pg_value(r, row, 4));
-	column->collate = *pg_value(r, row, 5) == 't';
 	column->nullable = *pg_value(r, row, 6) != 't';
+	column->how = wire;
+	/* The server itself is asked whether it can order a key. */
+	column->ordered = true;
 }
 
 /* The last `n` rows are those of expressions; a column has a name. */
@@ -261,10 +220,31 @@ static int columns_check(struct pg *pg, const struct pg_result *r, size_t n,
 	return rows >= n ? 0 : pg_refuse_answer(pg, "columns", err);
 }
 
+/* The answer has the expressions last, in the config's order. */
+static void columns_take(struct source_layout *out,
+			 const struct relation *relation,
+			 const struct source_spec *source,
+			 const struct pg_result *r)
+{
+	size_t n = (size_t)pg_rows(r), n_table = n - source->n_expressions;
+	struct layout_facts *facts =
+		xcalloc(1, sizeof(*facts) + n * sizeof(facts->columns[0]));
+
+	facts->relation = *relation;
+	out->own = facts;
+	out->n_all = n;
+	out->all = xcalloc(n ? n : 1, sizeof(*out->all));
+	for (size_t i = 0; i < n; i++)
+		columns_fill(&out->all[i], &facts->columns[i], r, (int)i,
+			     &out->table,
+			     i < n_table ? NULL
+					 : &source->expressions[i - n_table]);
+}
+
 static int columns_look_up(struct pg *pg, const struct relation *relation,
 			   const struct source_spec *source,
 			   const struct pg_field *fields,
-			   struct column_set *out, struct error *err)
+			   struct source_layout *out, struct error *err)
 {
 	struct strbuf types = STRBUF_INIT, modifiers = STRBUF_INIT;
 	size_t n = source->n_expressions;
@@ -279,20 +259,10 @@ static int columns_look_up(struct pg *pg, const struct relation *relation,
 	params[1] = types.data;
 	params[2] = modifiers.data;
 	rc = pg_query(pg, &r, columns_sql, "?tttttttt??", 3, params, err);
-	if (rc)
-		goto out;
-	rc = columns_check(pg, r, n, err);
-	if (rc)
-		goto out;
-	out->n = (size_t)pg_rows(r);
-	out->n_table = out->n - n;
-	out->items = xcalloc(out->n ? out->n : 1, sizeof(*out->items));
-	for (size_t i = 0; i < out->n; i++)
-		column_fill(&out->items[i], r, (int)i, relation,
-			    i < out->n_table
-				    ? NULL
-				    : &source->expressions[i - out->n_table]);
-out:
+	if (!rc)
+		rc = columns_check(pg, r, n, err);
+	if (!rc)
+		columns_take(out, relation, source, r);
 	pg_result_free(r);
 	strbuf_release(&types);
 	strbuf_release(&modifiers);
@@ -302,18 +272,18 @@ out:
 
 int postgres_source_columns_read(struct pg *pg, const struct relation *relation,
 				 const struct source_spec *source,
-				 struct column_set *out, struct error *err)
+				 struct source_layout *out, struct error *err)
 {
 	struct pg_field *fields = NULL;
 	struct error why = ERROR_INIT;
 	int rc = 0;
 
 	if (source->n_expressions || source->where)
-		rc = columns_probe(pg, relation, source->expressions,
+		rc = columns_probe(pg, &out->table, source->expressions,
 				   source->n_expressions, source->where,
 				   &fields, &why);
 	if (rc)
-		return columns_blame(pg, relation, source, &why, err);
+		return columns_blame(pg, &out->table, source, &why, err);
 	rc = columns_look_up(pg, relation, source, fields, out, err);
 	pg_fields_free(fields, source->n_expressions);
 	return rc;

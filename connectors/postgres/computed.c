@@ -111,14 +111,14 @@ static const char computed_view_sql[] =
 
 /* The planner has looked through views and subqueries: each node of a plan
  * says what it puts out. */
-static int computed_explain(struct pg *pg, const struct relation *relation,
-			    const struct layout_column *mark,
+static int computed_explain(struct pg *pg, const struct source_table *table,
+			    const struct source_column *mark,
 			    struct strbuf *found, struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *sql = xstrfmt("EXPLAIN (VERBOSE, COSTS OFF) SELECT %s FROM %s "
 			    "AS %s",
-			    mark->sql, relation->sql, relation->alias);
+			    mark->sql, table->sql, table->alias);
 	int rc = pg_query(pg, &r, sql, "t", 0, NULL, err);
 
 	for (int i = 0; !rc && i < pg_rows(r); i++) {
@@ -134,10 +134,11 @@ static int computed_explain(struct pg *pg, const struct relation *relation,
 	return rc;
 }
 
-int postgres_source_computed_read(struct pg *pg,
-				  const struct relation *relation,
-				  struct layout_column *mark, struct error *err)
+int postgres_source_computed_read(struct pg *pg, struct source_layout *l,
+				  struct error *err)
 {
+	const struct relation *relation = postgres_source_relation(l);
+	struct source_column *mark = l->columns[l->mark];
 	struct strbuf found = STRBUF_INIT;
 	struct pg_result *r = NULL;
 	char *oid = xstrfmt("%u", relation->oid);
@@ -158,7 +159,7 @@ int postgres_source_computed_read(struct pg *pg,
 		if (pg_value(r, 0, 3))
 			strbuf_addstr(&found, pg_value(r, 0, 3));
 	} else {
-		rc = computed_explain(pg, relation, mark, &found, err);
+		rc = computed_explain(pg, &l->table, mark, &found, err);
 		if (pg_value(r, 0, 4))
 			strbuf_addf(&found, ", %s", pg_value(r, 0, 4));
 	}
@@ -168,13 +169,13 @@ int postgres_source_computed_read(struct pg *pg,
 	return rc;
 }
 
-bool postgres_source_computed_is_plain(const struct layout_column *mark)
+bool postgres_source_computed_is_plain(const struct source_column *mark)
 {
 	return tick_is_plain(mark->expression, &mark->type, computed_plain) &&
 	       tick_is_plain(mark->computed, &mark->type, computed_plain);
 }
 
-enum tick_doubt postgres_source_computed_doubt(const struct layout_column *mark)
+enum tick_doubt postgres_source_computed_doubt(const struct source_column *mark)
 {
 	return tick_doubt(mark->expression, mark->computed);
 }

@@ -8,14 +8,12 @@
 
 /* Follow a view's mark down to the tables: `computed` becomes the expression
  * that the view makes of it. */
-int postgres_source_computed_read(struct pg *pg,
-				  const struct relation *relation,
-				  struct layout_column *mark,
+int postgres_source_computed_read(struct pg *pg, struct source_layout *l,
 				  struct error *err);
 /* Are the marks as fine as the column's type says? */
-bool postgres_source_computed_is_plain(const struct layout_column *mark);
+bool postgres_source_computed_is_plain(const struct source_column *mark);
 /* If not: why? */
 enum tick_doubt
-postgres_source_computed_doubt(const struct layout_column *mark);
+postgres_source_computed_doubt(const struct source_column *mark);
 
 #endif

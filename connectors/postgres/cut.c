@@ -23,8 +23,7 @@ static int cut_ask(struct postgres *c, struct query *q, char **out,
 static int cut_value(struct postgres *c, const struct range *range, int64_t n,
 		     char **out, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	char *what = xstrfmt("%s::pg_catalog.text", mark->sql);
 	char *offset = xstrfmt("%" PRId64, n);
 	struct query q;
@@ -67,8 +66,7 @@ static int cut_count(struct postgres *c, const struct range *range,
 static int cut_above(struct postgres *c, const char *value, const char *to,
 		     char **out, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	char *what = xstrfmt("%s::pg_catalog.text", mark->sql);
 	struct query q;
 	int rc;

@@ -72,7 +72,7 @@ static int explain_blocks(struct postgres *c, struct explanation *out,
 			  struct error *err)
 {
 	const struct blocks *b = &c->pass.blocks;
-	const char *alias = c->layout.relation.alias;
+	const char *alias = c->layout.table.alias;
 	struct query q;
 
 	postgres_source_query_init(&q, QUERY_STREAM);

@@ -76,22 +76,22 @@ int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	struct relation relation = { .oid = 0 };
+	struct source_table names = { .view = false };
 	json_t *identity = json_pack("{s:s}", "engine", "postgres");
 	int rc = identity_cluster(c, identity, err);
 
 	if (!rc)
 		rc = postgres_source_relation_find(c->pg, source->table,
-						   &relation, err);
+						   &relation, &names, err);
 	if (rc) {
 		json_decref(identity);
 		return rc;
 	}
 	json_object_set_new(identity, "table", json_string(source->table));
 	json_object_set_new(identity, "table_oid", json_integer(relation.oid));
-	postgres_source_relation_release(&relation);
+	source_table_release(&names);
 	if (c->described == source && mark)
 		json_object_set_new(
 			identity, "mark_meaning",

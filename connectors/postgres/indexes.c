@@ -1,5 +1,6 @@
 #include "connectors/postgres/indexes.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,17 +25,24 @@ static const char indexes_sql[] =
 	"  i.indimmediate, i.indpred, i.indexprs, m.amname\n"
 	"ORDER BY i.indexrelid";
 
-/* An expression has no name; a primary key has columns alone. */
-static bool indexes_are_names(const json_t *columns)
+/* An expression has no name. False: a column of the primary key has none. */
+static bool indexes_take(struct source_index *x, const char *text)
 {
-	for (size_t i = 0; i < json_array_size(columns); i++)
-		if (!json_is_string(json_array_get(columns, i)))
-			return false;
-	return true;
+	json_t *columns = json_loads(text, 0, NULL);
+	bool named = true;
+
+	for (size_t i = 0; i < json_array_size(columns); i++) {
+		const char *name =
+			json_string_value(json_array_get(columns, i));
+		strlist_add(&x->columns, name ? name : "");
+		named &= name != NULL;
+	}
+	json_decref(columns);
+	return named || !x->primary;
 }
 
 int postgres_source_indexes_find(struct pg *pg, uint32_t oid,
-				 struct indexes *out, struct error *err)
+				 struct source_layout *out, struct error *err)
 {
 	struct pg_result *r = NULL;
 	char *text = xstrfmt("%u", oid);
@@ -44,15 +52,15 @@ int postgres_source_indexes_find(struct pg *pg, uint32_t oid,
 	free(text);
 	if (rc)
 		return rc;
-	out->n = (size_t)pg_rows(r);
-	out->items = xcalloc(out->n ? out->n : 1, sizeof(*out->items));
+	out->n_indexes = (size_t)pg_rows(r);
+	out->indexes = xcalloc(out->n_indexes ? out->n_indexes : 1,
+			       sizeof(*out->indexes));
 	for (int i = 0; !rc && i < pg_rows(r); i++) {
-		struct index_info *info = &out->items[i];
-		info->primary = *pg_value(r, i, 0) == 't';
-		info->unique = *pg_value(r, i, 1) == 't';
-		info->ordered = *pg_value(r, i, 2) == 't';
-		info->columns = json_loads(pg_value(r, i, 3), 0, NULL);
-		if (info->primary && !indexes_are_names(info->columns))
+		struct source_index *x = &out->indexes[i];
+		x->primary = *pg_value(r, i, 0) == 't';
+		x->unique = *pg_value(r, i, 1) == 't';
+		x->sorted = *pg_value(r, i, 2) == 't';
+		if (!indexes_take(x, pg_value(r, i, 3)))
 			rc = pg_refuse_answer(
 				pg, "the columns of the primary key", err);
 	}
@@ -60,44 +68,25 @@ int postgres_source_indexes_find(struct pg *pg, uint32_t oid,
 	return rc;
 }
 
-void postgres_source_indexes_release(struct indexes *x)
-{
-	for (size_t i = 0; i < x->n; i++)
-		json_decref(x->items[i].columns);
-	free(x->items);
-	memset(x, 0, sizeof(*x));
-}
-
-const json_t *postgres_source_indexes_primary(const struct indexes *x)
-{
-	for (size_t i = 0; i < x->n; i++) {
-		if (x->items[i].primary)
-			return x->items[i].columns;
-	}
-	return NULL;
-}
-
-bool postgres_source_indexes_unique_on(const struct indexes *x,
+bool postgres_source_indexes_unique_on(const struct source_layout *l,
 				       const char *column)
 {
-	for (size_t i = 0; i < x->n; i++) {
-		const json_t *columns = x->items[i].columns;
-		const char *name =
-			json_string_value(json_array_get(columns, 0));
-		if (x->items[i].unique && json_array_size(columns) == 1 &&
-		    name && !strcmp(name, column))
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		const struct source_index *x = &l->indexes[i];
+		if (x->unique && x->columns.n == 1 &&
+		    !strcmp(x->columns.items[0], column))
 			return true;
 	}
 	return false;
 }
 
-bool postgres_source_indexes_begin_with(const struct indexes *x,
+bool postgres_source_indexes_begin_with(const struct source_layout *l,
 					const char *column)
 {
-	for (size_t i = 0; i < x->n; i++) {
-		const char *first = json_string_value(
-			json_array_get(x->items[i].columns, 0));
-		if (x->items[i].ordered && first && !strcmp(first, column))
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		const struct source_index *x = &l->indexes[i];
+		if (x->sorted && x->columns.n &&
+		    !strcmp(x->columns.items[0], column))
 			return true;
 	}
 	return false;

@@ -7,6 +7,7 @@
 #include "connectors/common/wall_clock.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/computed.h"
+#include "connectors/postgres/indexes.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 #include "connectors/postgres/repeats.h"
@@ -24,11 +25,12 @@ struct inspection_of {
 };
 
 /* "(mark, key...)" for a statement. */
-static void inspect_write_order(struct strbuf *sb, const struct layout *l)
+static void inspect_write_order(struct strbuf *sb,
+				const struct source_layout *l)
 {
 	strbuf_addch(sb, '(');
 	for (size_t i = 0; i < l->n_order; i++) {
-		const struct layout_column *c = &l->columns[l->order[i]];
+		const struct source_column *c = l->columns[l->order[i]];
 		strbuf_addstr(sb, i ? ", " : "");
 		sql_quote_name(sb, c->name, '"');
 	}
@@ -37,18 +39,18 @@ static void inspect_write_order(struct strbuf *sb, const struct layout *l)
 
 static void inspect_index(struct inspection_of *x)
 {
-	const struct layout *l = &x->c->layout;
-	const struct layout_column *mark = postgres_source_layout_mark(l);
-	enum relation_kind kind = l->relation.kind;
+	const struct source_layout *l = &x->c->layout;
+	const struct source_column *mark = source_mark(l);
+	enum relation_kind kind = postgres_source_relation(l)->kind;
 	struct strbuf fix = STRBUF_INIT;
 
 	if (mark->expression || kind == RELATION_VIEW ||
 	    kind == RELATION_FOREIGN ||
-	    postgres_source_indexes_begin_with(&l->indexes, mark->name))
+	    postgres_source_indexes_begin_with(l, mark->name))
 		return;
 	strbuf_addf(&fix, "CREATE INDEX %sON %s ",
 		    kind == RELATION_PARTITIONED ? "" : "CONCURRENTLY ",
-		    l->relation.sql);
+		    l->table.sql);
 	inspect_write_order(&fix, l);
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
 		     fix.data,
@@ -61,8 +63,7 @@ static void inspect_index(struct inspection_of *x)
 static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
 			       struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&x->c->layout);
+	const struct source_column *mark = source_mark(&x->c->layout);
 	struct pg_result *r = NULL;
 	struct query q;
 	int rc;
@@ -80,8 +81,7 @@ static int inspect_count_nulls(struct inspection_of *x, int64_t *count,
 
 static int inspect_nulls(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&x->c->layout);
+	const struct source_column *mark = source_mark(&x->c->layout);
 	int64_t count = 0;
 	int rc = 0;
 
@@ -145,8 +145,7 @@ static int inspect_activity(struct inspection_of *x, struct error *err)
 
 static void inspect_tick(struct inspection_of *x)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&x->c->layout);
+	const struct source_column *mark = source_mark(&x->c->layout);
 
 	if (!postgres_source_computed_is_plain(mark))
 		tick_report(x->out, x->source->table, mark->name,
@@ -155,13 +154,13 @@ static void inspect_tick(struct inspection_of *x)
 
 static int inspect_zone(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&x->c->layout);
+	const struct source_column *mark = source_mark(&x->c->layout);
 	struct error why = ERROR_INIT;
 	int64_t wall;
 	int rc;
 
-	if (mark->wire->oid != WIRE_TIMESTAMP && mark->wire->oid != WIRE_DATE)
+	if (postgres_source_wire(mark)->wire->oid != WIRE_TIMESTAMP &&
+	    postgres_source_wire(mark)->wire->oid != WIRE_DATE)
 		return 0;
 	if (wall_clock_is_unknown(x->mark->time_zone)) {
 		report_zone_unknown(x->out, x->source->table, mark->name, "");
@@ -183,8 +182,7 @@ static void inspect_sequence(struct inspection_of *x,
 			     "use strategy xmin or timestamp",
 			     "sequence %s of \"%s\" counts down: strategy "
 			     "sequence cannot follow it",
-			     s->name,
-			     postgres_source_layout_mark(&x->c->layout)->name);
+			     s->name, source_mark(&x->c->layout)->name);
 	if (!s->may_see)
 		problems_add(x->out, SEVERITY_INFO, ERROR_NONE,
 			     "sequence-hidden", grant,
@@ -197,13 +195,13 @@ static void inspect_sequence(struct inspection_of *x,
 
 static int inspect_sequences(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&x->c->layout);
+	const struct source_column *mark = source_mark(&x->c->layout);
 	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
 	size_t n = 0;
 	struct sequences found;
 	int rc = postgres_source_sequences_find(
-		x->c->pg, &x->c->layout.relation, mark, &found, err);
+		x->c->pg, postgres_source_relation(&x->c->layout), mark, &found,
+		err);
 
 	for (size_t i = 0; !rc && i < found.n; i++)
 		inspect_sequence(x, &found.items[i]);
@@ -224,7 +222,8 @@ static int inspect_leaves(struct inspection_of *x, struct error *err)
 {
 	struct leaves leaves = { NULL, 0 };
 	int rc = postgres_source_leaves_find(
-		x->c->pg, x->c->layout.relation.oid, &leaves, err);
+		x->c->pg, postgres_source_relation(&x->c->layout)->oid, &leaves,
+		err);
 
 	for (size_t i = 0; !rc && i < leaves.n; i++) {
 		const struct leaf *leaf = &leaves.items[i];
@@ -251,20 +250,22 @@ static int inspect_leaves(struct inspection_of *x, struct error *err)
 
 /* The index that would vouch for the key; none can for a view, an expression
  * or a table with heirs. */
-static bool inspect_write_unique(struct strbuf *sb, const struct layout *l)
+static bool inspect_write_unique(struct strbuf *sb,
+				 const struct source_layout *l)
 {
-	bool heirs =
-		l->relation.kind == RELATION_TABLE && l->relation.has_children;
+	bool heirs = postgres_source_relation(l)->kind == RELATION_TABLE &&
+		     postgres_source_relation(l)->has_children;
 
-	if (heirs || l->relation.kind == RELATION_VIEW ||
-	    l->relation.kind == RELATION_FOREIGN)
+	if (heirs || postgres_source_relation(l)->kind == RELATION_VIEW ||
+	    postgres_source_relation(l)->kind == RELATION_FOREIGN)
 		return false;
 	strbuf_addf(sb, "CREATE UNIQUE INDEX %sON %s ",
-		    l->relation.kind == RELATION_PARTITIONED ? ""
-							     : "CONCURRENTLY ",
-		    l->relation.sql);
+		    postgres_source_relation(l)->kind == RELATION_PARTITIONED
+			    ? ""
+			    : "CONCURRENTLY ",
+		    l->table.sql);
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct layout_column *k = &l->columns[l->key[i]];
+		const struct source_column *k = l->columns[l->key[i]];
 		if (k->expression)
 			return false;
 		strbuf_addstr(sb, i ? ", " : "(");
@@ -276,7 +277,7 @@ static bool inspect_write_unique(struct strbuf *sb, const struct layout *l)
 
 static int inspect_repeats(struct inspection_of *x, struct error *err)
 {
-	const struct layout *l = &x->c->layout;
+	const struct source_layout *l = &x->c->layout;
 	struct strbuf fix = STRBUF_INIT;
 	char *key = NULL;
 	bool vouchable = inspect_write_unique(&fix, l);
@@ -298,11 +299,12 @@ static int inspect_repeats(struct inspection_of *x, struct error *err)
 
 static int inspect_key(struct inspection_of *x, struct error *err)
 {
-	const struct layout *l = &x->c->layout;
+	const struct source_layout *l = &x->c->layout;
 
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct layout_column *k = &l->columns[l->key[i]];
-		if (k->nullable && l->relation.kind != RELATION_VIEW)
+		const struct source_column *k = l->columns[l->key[i]];
+		if (k->nullable &&
+		    postgres_source_relation(l)->kind != RELATION_VIEW)
 			report_nullable_key(x->out, x->source->table, k->name);
 	}
 	return inspect_repeats(x, err);
@@ -356,9 +358,8 @@ static const char inspect_cascades_sql[] =
 
 static int inspect_cascades(struct inspection_of *x, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&x->c->layout);
-	char *oid = xstrfmt("%u", x->c->layout.relation.oid);
+	const struct source_column *mark = source_mark(&x->c->layout);
+	char *oid = xstrfmt("%u", postgres_source_relation(&x->c->layout)->oid);
 	const char *params[] = { oid, mark->name };
 	struct pg_result *r = NULL;
 	int rc = pg_query(x->c->pg, &r, inspect_cascades_sql, "tt", 2, params,
@@ -378,8 +379,8 @@ static int inspect_surroundings(struct inspection_of *x, struct error *err)
 {
 	struct surroundings around;
 	int rc = postgres_source_surroundings_find(
-		x->c->pg, x->c->layout.relation.oid, x->source,
-		x->mark->strategy, &around, err);
+		x->c->pg, postgres_source_relation(&x->c->layout)->oid,
+		x->source, x->mark->strategy, &around, err);
 
 	if (rc)
 		return rc;

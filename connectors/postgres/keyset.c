@@ -26,7 +26,7 @@ bool postgres_source_keyset_applies(const struct postgres *c,
 	case KEYSET_LEAVES:
 		return postgres_source_keyset_has_leaf(c);
 	case KEYSET_NULLS:
-		return postgres_source_layout_mark(&c->layout)->nullable &&
+		return source_mark(&c->layout)->nullable &&
 		       scan->mark->nulls == NULLS_INCLUDE &&
 		       c->layout.n_order > 1;
 	case KEYSET_LAG:
@@ -103,7 +103,7 @@ void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
 		q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL, "");
 	if (leaf && !leaf->direct)
 		strbuf_addf(&q->sql, "%s.tableoid = %u AND ",
-			    c->layout.relation.alias, leaf->oid);
+			    c->layout.table.alias, leaf->oid);
 	/* Only one lower bound: of two, the server may start at the wrong
 	 * one and read the whole range again for each page. */
 	if (k->last.n)
@@ -150,7 +150,7 @@ static int keyset_open_page(struct postgres *c, const struct batch *b,
 static void keyset_remember(struct postgres *c, const struct batch *b)
 {
 	struct keyset *k = &c->pass.keyset;
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	size_t first = k->step == KEYSET_NULLS ? 1 : 0;
 
 	strlist_release(&k->last);
@@ -231,7 +231,7 @@ static double keyset_progress(struct postgres *c, enum keyset_step step)
 {
 	struct keyset *k = &c->pass.keyset;
 	const struct scan *scan = c->pass.scan;
-	uint32_t oid = postgres_source_layout_mark(&c->layout)->wire->oid;
+	uint32_t oid = postgres_source_wire(source_mark(&c->layout))->wire->oid;
 	double now, end;
 
 	if (scan->range)

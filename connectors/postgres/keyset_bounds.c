@@ -16,7 +16,7 @@ bool postgres_source_keyset_has_lag(const struct postgres *c)
  * is known: then rows at the mark itself are still to be read. */
 static bool keyset_from(const struct postgres *c, struct strlist *out)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	const struct watermark *from = c->pass.scan->from;
 
 	if (!from->value || from->key.n != l->n_key)
@@ -38,8 +38,7 @@ void postgres_source_keyset_compare_mark(const struct postgres *c,
 					 const char *comparison,
 					 const char *value)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 
 	postgres_source_query_ordered(q, mark);
 	strbuf_addf(&q->sql, " %s ", comparison);
@@ -50,7 +49,7 @@ void postgres_source_keyset_write_range(const struct postgres *c,
 					struct query *q,
 					const struct range *range)
 {
-	const char *mark = postgres_source_layout_mark(&c->layout)->sql;
+	const char *mark = source_mark(&c->layout)->sql;
 
 	if (range->nulls) {
 		strbuf_addf(&q->sql, "%s IS NULL", mark);
@@ -85,15 +84,14 @@ static void keyset_write_rest(const struct postgres *c, struct query *q)
 static void keyset_look_back(const struct postgres *c, struct query *q)
 {
 	const struct scan *scan = c->pass.scan;
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	char *lag = scan->mark->strategy == STRATEGY_TIMESTAMP
 			    ? xstrfmt("%" PRId64 " microseconds",
 				      scan->mark->lag_us)
 			    : xstrfmt("%" PRId64, scan->mark->lag_count);
 
 	strbuf_addf(&q->sql, "%s >= ", mark->sql);
-	switch (mark->wire->oid) {
+	switch (postgres_source_wire(mark)->wire->oid) {
 	case WIRE_TIMESTAMPTZ:
 	case WIRE_TIMESTAMP:
 	case WIRE_DATE:
@@ -109,12 +107,14 @@ static void keyset_look_back(const struct postgres *c, struct query *q)
 					    scan->from->value);
 		strbuf_addstr(&q->sql, " - ");
 		postgres_source_query_value(q, "pg_catalog.numeric", lag);
-		strbuf_addstr(&q->sql, mark->wire->oid == WIRE_NUMERIC
-					       ? ", NULL)"
-				       : mark->wire->oid == WIRE_OID
-					       ? ", 0)::pg_catalog.int8::oid"
-					       : ", -9223372036854775808)"
-						 "::pg_catalog.int8");
+		strbuf_addstr(
+			&q->sql,
+			postgres_source_wire(mark)->wire->oid == WIRE_NUMERIC
+				? ", NULL)"
+			: postgres_source_wire(mark)->wire->oid == WIRE_OID
+				? ", 0)::pg_catalog.int8::oid"
+				: ", -9223372036854775808)"
+				  "::pg_catalog.int8");
 	}
 	free(lag);
 }
@@ -137,7 +137,7 @@ void postgres_source_keyset_write_reach(const struct postgres *c,
 						    ">=", scan->from->value);
 	if (scan->from->value && scan->mark->nulls == NULLS_INCLUDE)
 		strbuf_addf(&q->sql, " OR %s IS NULL",
-			    postgres_source_layout_mark(&c->layout)->sql);
+			    source_mark(&c->layout)->sql);
 }
 
 void postgres_source_keyset_write_past(const struct postgres *c,
@@ -150,9 +150,8 @@ void postgres_source_keyset_write_past(const struct postgres *c,
 	} else {
 		postgres_source_query_compare(q, &c->layout, 0, ">", &from);
 		if (c->pass.scan->mark->nulls == NULLS_INCLUDE)
-			strbuf_addf(
-				&q->sql, " OR %s IS NULL",
-				postgres_source_layout_mark(&c->layout)->sql);
+			strbuf_addf(&q->sql, " OR %s IS NULL",
+				    source_mark(&c->layout)->sql);
 	}
 	strlist_release(&from);
 }
@@ -173,7 +172,7 @@ void postgres_source_keyset_write_begin(const struct postgres *c,
 		break;
 	case KEYSET_LEAVES:
 		strbuf_addf(&q->sql, "%s IS NOT NULL",
-			    postgres_source_layout_mark(&c->layout)->sql);
+			    source_mark(&c->layout)->sql);
 		break;
 	case KEYSET_LAG:
 		keyset_look_back(c, q);
@@ -193,9 +192,8 @@ void postgres_source_keyset_write_begin(const struct postgres *c,
 			postgres_source_keyset_compare_mark(
 				c, q, ">=", scan->from->value);
 		else
-			strbuf_addf(
-				&q->sql, "%s IS NOT NULL",
-				postgres_source_layout_mark(&c->layout)->sql);
+			strbuf_addf(&q->sql, "%s IS NOT NULL",
+				    source_mark(&c->layout)->sql);
 	}
 	strlist_release(&from);
 }
@@ -217,7 +215,7 @@ void postgres_source_keyset_write_end(const struct postgres *c, struct query *q)
 	switch (c->pass.keyset.step) {
 	case KEYSET_NULLS:
 		strbuf_addf(&q->sql, "%s IS NULL",
-			    postgres_source_layout_mark(&c->layout)->sql);
+			    source_mark(&c->layout)->sql);
 		break;
 	case KEYSET_LEAVES:
 	case KEYSET_LAG:

@@ -8,12 +8,12 @@
 /* A query for one row, shown by its key; a condition is to follow. */
 static void keyset_sample_begin(const struct postgres *c, struct query *q)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	struct strbuf what = STRBUF_INIT;
 
 	for (size_t i = 0; i < l->n_key; i++)
 		strbuf_addf(&what, "%s%s", i ? ", " : "",
-			    l->columns[l->key[i]].sql);
+			    l->columns[l->key[i]]->sql);
 	postgres_source_query_init(q, QUERY_PARAMETERS);
 	postgres_source_query_count(q, l, what.data);
 	strbuf_release(&what);
@@ -23,7 +23,7 @@ static void keyset_sample_begin(const struct postgres *c, struct query *q)
 static int keyset_sample_end(struct postgres *c, struct query *q, char **out,
 			     struct error *err)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	struct strbuf key = STRBUF_INIT;
 	struct pg_result *r = NULL;
 	int rc;
@@ -34,7 +34,7 @@ static int keyset_sample_end(struct postgres *c, struct query *q, char **out,
 	for (size_t i = 0; !rc && pg_rows(r) && i < l->n_key; i++) {
 		const char *text = pg_value(r, 0, (int)i);
 		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
-			    l->columns[l->key[i]].name, text ? text : "NULL");
+			    l->columns[l->key[i]]->name, text ? text : "NULL");
 	}
 	*out = key.len ? strbuf_detach(&key) : NULL;
 	strbuf_release(&key);
@@ -68,18 +68,16 @@ static int keyset_refuse_nulls(struct postgres *c, const char *sample,
 	int rc = keyset_count(c, condition, &count, err);
 
 	return rc ? rc
-		  : refuse_null_marks(
-			    c->pass.scan,
-			    postgres_source_layout_mark(&c->layout)->name,
-			    count, sample, err);
+		  : refuse_null_marks(c->pass.scan,
+				      source_mark(&c->layout)->name, count,
+				      sample, err);
 }
 
 /* One row first: with an index that is known at once; the count only when
  * there is something to report. */
 static int keyset_check_nulls(struct postgres *c, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	char *condition, *sample = NULL;
 	struct query q;
 	int rc;
@@ -100,12 +98,12 @@ static int keyset_check_nulls(struct postgres *c, struct error *err)
 /* "(a IS NULL OR b IS NULL)"; false if no key column can be NULL. */
 static bool keyset_write_null_key(const struct postgres *c, struct query *q)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	bool skip = c->pass.scan->mark->nulls == NULLS_SKIP;
 	const char *before = "(";
 
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct layout_column *k = &l->columns[l->key[i]];
+		const struct source_column *k = l->columns[l->key[i]];
 		if (!k->nullable || ((long)l->key[i] == l->mark && skip))
 			continue;
 		strbuf_addf(&q->sql, "%s%s IS NULL", before, k->sql);
@@ -177,8 +175,7 @@ int postgres_source_keyset_check(struct postgres *c, struct error *err)
 int postgres_source_keyset_count_tail(struct postgres *c, struct batch *out,
 				      struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	struct pg_result *r = NULL;
 	char *what = xstrfmt("count(*), max(%s)::text", mark->sql);
 	struct query q;

@@ -62,7 +62,8 @@ static void leaves_seek(struct postgres *c)
  * again. */
 static bool leaves_apply(const struct postgres *c)
 {
-	return postgres_source_leaf_list_applies(&c->layout.relation) ||
+	return postgres_source_leaf_list_applies(
+		       postgres_source_relation(&c->layout)) ||
 	       c->reread ||
 	       json_object_get(c->pass.scan->from->pending, LEAF_LIST);
 }
@@ -71,7 +72,7 @@ static bool leaves_apply(const struct postgres *c)
 int postgres_source_keyset_leaves_begin(struct postgres *c, struct error *err)
 {
 	struct keyset *k = &c->pass.keyset;
-	const struct relation *relation = &c->layout.relation;
+	const struct relation *relation = postgres_source_relation(&c->layout);
 	const struct watermark *from = c->pass.scan->from;
 	int rc;
 
@@ -147,7 +148,8 @@ void postgres_source_keyset_leaves_note(struct postgres *c)
 		w->pending = json_object();
 	json_object_del(w->pending, LEAF_LIST);
 	json_object_del(w->pending, LEAF);
-	if (!postgres_source_leaf_list_applies(&c->layout.relation) &&
+	if (!postgres_source_leaf_list_applies(
+		    postgres_source_relation(&c->layout)) &&
 	    !postgres_source_keyset_has_leaf(c))
 		return;
 	list = json_array();

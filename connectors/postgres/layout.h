@@ -1,60 +1,50 @@
 /*
- * How a pipeline's rows are read from a table: each column's SQL, wire type
- * and place, the key, the mark. Built by describe, kept by the connector for
- * the settle and scan that follow.
+ * PostgreSQL's own facts of a table and its columns, beside struct
+ * source_layout. Built by describe, kept by the connector for the settle and
+ * scan that follow.
  */
 #ifndef TIDEMARK_CONNECTORS_POSTGRES_LAYOUT_H
 #define TIDEMARK_CONNECTORS_POSTGRES_LAYOUT_H
 
-#include "connectors/postgres/indexes.h"
+#include "connectors/common/source_layout.h"
 #include "connectors/postgres/relation.h"
 #include "connectors/postgres/types.h"
-#include "core/plugin/connector.h"
 
-struct layout_column {
-	char *name;
-	char *expression; /* the user's, or NULL */
-	char *sql; /* "table"."name" or the expression in parentheses */
-	/* The expression by which the server fills it, where that may be
-	 * coarser than its type; or NULL. */
-	char *computed;
-	char *cast; /* the base type without modifier: pg_catalog.int4 */
+/* source_column.how; its `cast` is the base type without modifier:
+ * pg_catalog.int4. */
+struct wire_column {
 	const struct wire_type *wire;
 	decode_fn decode;
-	struct type type; /* native owned */
 	uint32_t oid; /* the base type's, */
 	int32_t modifier; /* and its modifier: as a result describes them */
-	char *labels; /* an enum's, in their order; or NULL */
-	int64_t number; /* attnum; 0: an expression */
-	bool nullable;
 	bool collate; /* ordered by COLLATE "C", unlike its own collation */
 };
 
-struct layout {
+/* source_layout.own */
+struct layout_facts {
 	struct relation relation;
-	struct indexes indexes;
-	struct layout_column *columns; /* visible ones, then a hidden mark */
-	size_t n_columns; /* visible */
-	size_t *key;
-	size_t n_key;
-	bool key_unique; /* an index vouches for it */
-	long mark; /* among `columns`, may be n_columns (hidden); -1 */
-	/* The total order of a keyset pass: the mark, then the key. */
-	size_t *order;
-	size_t n_order;
-	char *where; /* the user's, or NULL */
+	struct wire_column columns[]; /* as source_layout.all */
 };
 
 /* `mark` may be NULL. SCHEMA: no such table or column, no usable key; CONFIG:
  * the user's SQL fails, the strategy cannot serve this table. */
 int postgres_source_layout_read(struct pg *pg, const struct source_spec *source,
 				const struct watermark_spec *mark,
-				struct layout *out, struct error *err);
-void postgres_source_layout_release(struct layout *l);
+				struct source_layout *out, struct error *err);
 /* Columns, key and mark as the engine sees them. */
-void postgres_source_layout_to_schema(const struct layout *l, const char *table,
-				      struct schema *out);
-const struct layout_column *
-postgres_source_layout_mark(const struct layout *l); /* or NULL */
+void postgres_source_layout_to_schema(const struct source_layout *l,
+				      const char *table, struct schema *out);
+
+static inline const struct relation *
+postgres_source_relation(const struct source_layout *l)
+{
+	return &((const struct layout_facts *)l->own)->relation;
+}
+
+static inline const struct wire_column *
+postgres_source_wire(const struct source_column *c)
+{
+	return c->how;
+}
 
 #endif

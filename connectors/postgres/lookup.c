@@ -47,17 +47,17 @@ static char *lookup_array(const struct postgres *c, size_t first, size_t n,
 static void lookup_write_keys(const struct postgres *c, struct query *q,
 			      size_t n)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	struct strbuf names = STRBUF_INIT;
 
 	strbuf_addch(&q->sql, '(');
 	for (size_t i = 0; i < l->n_key; i++)
 		strbuf_addf(&q->sql, "%s%s", i ? ", " : "",
-			    l->columns[l->key[i]].sql);
+			    l->columns[l->key[i]]->sql);
 	strbuf_addstr(&q->sql, ") IN (SELECT ");
 	for (size_t i = 0; i < l->n_key; i++) {
 		strbuf_addf(&q->sql, "%sk%zu::%s", i ? ", " : "", i,
-			    l->columns[l->key[i]].cast);
+			    l->columns[l->key[i]]->cast);
 		strbuf_addf(&names, "%sk%zu", i ? ", " : "", i);
 	}
 	strbuf_addstr(&q->sql, " FROM ROWS FROM (");
@@ -77,8 +77,7 @@ static void lookup_write_keys(const struct postgres *c, struct query *q,
 /* In the mark's order, so that the last row's is the highest. */
 static void lookup_write_mark(const struct postgres *c, struct query *q)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 
 	if (!mark)
 		return;
@@ -134,7 +133,7 @@ static int lookup_begin(struct postgres *c, struct error *err)
 
 	if (c->pass.lookup.asked || !c->pass.scan->keys)
 		return 0;
-	rc = pg_explain_seems_small(c->pg, c->layout.relation.sql,
+	rc = pg_explain_seems_small(c->pg, c->layout.table.sql,
 				    n < LOOKUP_KEYS ? n : LOOKUP_KEYS, &small,
 				    err);
 	return rc ? rc : lookup_hash(c, small, err);

@@ -32,7 +32,7 @@ int postgres_layout(struct postgres *c, const struct source_spec *source,
 	if (c->described == source && c->strategy == strategy &&
 	    !strcmp(c->mark_column ? c->mark_column : "", column ? column : ""))
 		return 0;
-	postgres_source_layout_release(&c->layout);
+	source_layout_release(&c->layout);
 	c->described = NULL;
 	rc = postgres_source_layout_read(c->pg, source, mark, &c->layout, err);
 	if (rc)

@@ -71,7 +71,7 @@ int postgres_pause(struct connector *base, struct error *err)
 
 static void pause_write_key(const struct postgres *c, struct strbuf *sb)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	const struct strlist *last = &c->pass.keyset.last;
 
 	for (size_t k = 0; k < l->n_key; k++) {
@@ -79,7 +79,7 @@ static void pause_write_key(const struct postgres *c, struct strbuf *sb)
 		while (l->order[i] != l->key[k])
 			i++;
 		strbuf_addf(sb, "%s%s=%.64s", k ? ", " : "",
-			    l->columns[l->key[k]].name, last->items[i]);
+			    l->columns[l->key[k]]->name, last->items[i]);
 	}
 }
 

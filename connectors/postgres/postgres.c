@@ -22,6 +22,7 @@ static int postgres_open(struct connector **out, const struct connection *conn,
 	int rc;
 
 	c->base.ops = &postgres_connector;
+	c->layout.mark = -1;
 	rc = pg_open(&c->pg, conn, &options, err);
 	if (!rc && pg_server_version(c->pg) < POSTGRES_OLDEST)
 		rc = error_set(err, ERROR_CONFIG,
@@ -51,8 +52,8 @@ static int postgres_estimate(struct postgres *c, struct schema *out,
 	double rows = 0;
 	int64_t blocks = 0;
 	bool known;
-	int rc = postgres_source_leaves_find(c->pg, c->layout.relation.oid,
-					     &leaves, err);
+	int rc = postgres_source_leaves_find(
+		c->pg, postgres_source_relation(&c->layout)->oid, &leaves, err);
 
 	if (rc)
 		return rc;
@@ -147,7 +148,7 @@ static void postgres_close(struct connector *base)
 	if (!c)
 		return;
 	postgres_source_pass_release(&c->pass);
-	postgres_source_layout_release(&c->layout);
+	source_layout_release(&c->layout);
 	free(c->mark_column);
 	pg_close(c->pg);
 	free(c);

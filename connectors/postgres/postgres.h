@@ -84,7 +84,7 @@ struct pass {
 struct postgres {
 	struct connector base;
 	struct pg *pg;
-	struct layout layout;
+	struct source_layout layout;
 	const struct source_spec *described; /* the source of the layout, or
 					      * NULL */
 	enum strategy strategy; /* it was made for */

@@ -39,31 +39,35 @@ void postgres_source_query_adopt(struct query *q, struct query *part)
 
 /* ORDER BY prefers an output's name to a column's. So outputs get names that no
  * bare name in the user's SQL or in ORDER BY can mean. */
-static void query_columns(struct query *q, const struct layout *l)
+static void query_columns(struct query *q, const struct source_layout *l)
 {
 	size_t n = l->n_columns;
 
 	if (l->mark == (long)n)
 		n++;
 	for (size_t i = 0; i < n; i++) {
-		const struct layout_column *c = &l->columns[i];
+		const struct source_column *c = l->columns[i];
 		strbuf_addf(&q->sql, "%s%s%s AS \"tidemark %zu\"",
 			    i ? ", " : "", c->sql,
-			    c->wire->as_text ? "::pg_catalog.text" : "", i);
+			    postgres_source_wire(c)->wire->as_text
+				    ? "::pg_catalog.text"
+				    : "",
+			    i);
 	}
 }
 
-static void query_from(struct query *q, const struct layout *l,
+static void query_from(struct query *q, const struct source_layout *l,
 		       const char *leaf)
 {
 	strbuf_addf(&q->sql, " FROM %s%s AS %s WHERE ", leaf ? "ONLY " : "",
-		    leaf ? leaf : l->relation.sql, l->relation.alias);
+		    leaf ? leaf : l->table.sql, l->table.alias);
 	/* The user's SQL may end in a comment: the line's end closes it. */
 	if (l->where)
 		strbuf_addf(&q->sql, "(%s\n) AND ", l->where);
 }
 
-void postgres_source_query_select(struct query *q, const struct layout *l,
+void postgres_source_query_select(struct query *q,
+				  const struct source_layout *l,
 				  const char *leaf, const char *extra)
 {
 	strbuf_addstr(&q->sql, "SELECT ");
@@ -72,7 +76,7 @@ void postgres_source_query_select(struct query *q, const struct layout *l,
 	query_from(q, l, leaf);
 }
 
-void postgres_source_query_count(struct query *q, const struct layout *l,
+void postgres_source_query_count(struct query *q, const struct source_layout *l,
 				 const char *what)
 {
 	strbuf_addf(&q->sql, "SELECT %s", what);
@@ -80,36 +84,37 @@ void postgres_source_query_count(struct query *q, const struct layout *l,
 }
 
 void postgres_source_query_ordered(struct query *q,
-				   const struct layout_column *c)
+				   const struct source_column *c)
 {
 	strbuf_addf(&q->sql, "%s%s", c->sql,
-		    c->collate ? " COLLATE \"C\"" : "");
+		    postgres_source_wire(c)->collate ? " COLLATE \"C\"" : "");
 }
 
-void postgres_source_query_compare(struct query *q, const struct layout *l,
-				   size_t first, const char *comparison,
+void postgres_source_query_compare(struct query *q,
+				   const struct source_layout *l, size_t first,
+				   const char *comparison,
 				   const struct strlist *values)
 {
 	strbuf_addch(&q->sql, '(');
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		postgres_source_query_ordered(q, &l->columns[l->order[i]]);
+		postgres_source_query_ordered(q, l->columns[l->order[i]]);
 	}
 	strbuf_addf(&q->sql, ") %s (", comparison);
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		postgres_source_query_value(q, l->columns[l->order[i]].cast,
+		postgres_source_query_value(q, l->columns[l->order[i]]->cast,
 					    values->items[i]);
 	}
 	strbuf_addch(&q->sql, ')');
 }
 
-void postgres_source_query_order(struct query *q, const struct layout *l,
+void postgres_source_query_order(struct query *q, const struct source_layout *l,
 				 size_t first)
 {
 	strbuf_addstr(&q->sql, " ORDER BY ");
 	for (size_t i = first; i < l->n_order; i++) {
 		strbuf_addstr(&q->sql, i > first ? ", " : "");
-		postgres_source_query_ordered(q, &l->columns[l->order[i]]);
+		postgres_source_query_ordered(q, l->columns[l->order[i]]);
 	}
 }

@@ -40,21 +40,23 @@ void postgres_source_query_adopt(struct query *q, struct query *part);
 
 /* "SELECT <columns>, <extra> FROM [ONLY] <table> AS <alias> WHERE <user's>
  * AND "; a condition must follow. `leaf` NULL: the table itself. */
-void postgres_source_query_select(struct query *q, const struct layout *l,
+void postgres_source_query_select(struct query *q,
+				  const struct source_layout *l,
 				  const char *leaf, const char *extra);
 /* The same for other things than rows: `what` is what to select. */
-void postgres_source_query_count(struct query *q, const struct layout *l,
+void postgres_source_query_count(struct query *q, const struct source_layout *l,
 				 const char *what);
 
 /* The total order's columns from number `first` (0: the mark; 1: the key
  * alone): "(a, b) > ($1, $2)" and "ORDER BY a, b". `values` from `first`. */
-void postgres_source_query_compare(struct query *q, const struct layout *l,
-				   size_t first, const char *comparison,
+void postgres_source_query_compare(struct query *q,
+				   const struct source_layout *l, size_t first,
+				   const char *comparison,
 				   const struct strlist *values);
 /* Append the column as it is compared: texts by bytes. */
 void postgres_source_query_ordered(struct query *q,
-				   const struct layout_column *c);
-void postgres_source_query_order(struct query *q, const struct layout *l,
+				   const struct source_column *c);
+void postgres_source_query_order(struct query *q, const struct source_layout *l,
 				 size_t first);
 
 #endif

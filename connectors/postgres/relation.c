@@ -64,18 +64,6 @@ static uint32_t relation_u32(const char *text)
 	return (uint32_t)strtoul(text, NULL, 10);
 }
 
-void postgres_source_relation_release(struct relation *r)
-{
-	if (!r)
-		return;
-	free(r->schema);
-	free(r->name);
-	free(r->sql);
-	free(r->alias);
-	free(r->definition);
-	memset(r, 0, sizeof(*r));
-}
-
 const char *postgres_source_relation_kind_name(enum relation_kind kind)
 {
 	switch (kind) {
@@ -148,7 +136,8 @@ static int relation_check_catalog(struct pg *pg, const struct table_name *name,
 }
 
 int postgres_source_relation_find(struct pg *pg, const char *table,
-				  struct relation *out, struct error *err)
+				  struct relation *out,
+				  struct source_table *names, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
 	struct pg_result *r = NULL;
@@ -171,11 +160,12 @@ int postgres_source_relation_find(struct pg *pg, const char *table,
 	out->oid = relation_u32(pg_value(r, 0, 0));
 	out->kind = (enum relation_kind) * pg_value(r, 0, 1);
 	out->has_children = *pg_value(r, 0, 2) == 't';
-	out->definition = xstrdup(pg_value(r, 0, 3));
-	out->schema = xstrdup(params[0]);
-	out->name = xstrdup(name.name);
-	out->sql = relation_quote(out->schema, out->name);
-	out->alias = relation_quote(NULL, out->name);
+	names->view = out->kind == RELATION_VIEW;
+	names->definition = xstrdup(pg_value(r, 0, 3));
+	names->schema = xstrdup(params[0]);
+	names->name = xstrdup(name.name);
+	names->sql = relation_quote(names->schema, names->name);
+	names->alias = relation_quote(NULL, names->name);
 out:
 	pg_result_free(r);
 	table_name_release(&name);

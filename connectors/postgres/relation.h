@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "clients/pg.h"
+#include "connectors/common/source_layout.h"
 #include "core/base/strbuf.h"
 
 /* pg_class.relkind */
@@ -24,11 +25,6 @@ struct relation {
 	uint32_t oid;
 	enum relation_kind kind;
 	bool has_children; /* partitions or heirs */
-	char *schema;
-	char *name;
-	char *sql; /* "schema"."name" */
-	char *alias; /* "name": how columns are qualified */
-	char *definition; /* a view's query; or NULL */
 };
 
 /* A table that holds rows itself. */
@@ -49,11 +45,13 @@ struct leaves {
 	size_t n;
 };
 
-/* `table` as the config writes it. SCHEMA error with the nearest name if there
+/* `table` as the config writes it. Names and a view's query go to `names`,
+ * which the caller releases. SCHEMA error with the nearest name if there
  * is none, CONFIG if the name is no name. */
 int postgres_source_relation_find(struct pg *pg, const char *table,
-				  struct relation *out, struct error *err);
-void postgres_source_relation_release(struct relation *r);
+				  struct relation *out,
+				  struct source_table *names,
+				  struct error *err);
 const char *
 postgres_source_relation_kind_name(enum relation_kind kind); /* "view", ... */
 

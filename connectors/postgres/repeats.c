@@ -7,28 +7,31 @@
 
 /* As the destination tells keys apart: a type it takes as text, by that text.
  */
-static char *repeats_key(const struct layout *l)
+static char *repeats_key(const struct source_layout *l)
 {
 	struct strbuf sb = STRBUF_INIT;
 
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct layout_column *k = &l->columns[l->key[i]];
+		const struct source_column *k = l->columns[l->key[i]];
 		strbuf_addf(&sb, "%s%s%s%s", i ? ", " : "", k->sql,
-			    k->wire->as_text ? "::pg_catalog.text" : "",
-			    k->collate ? " COLLATE \"C\"" : "");
+			    postgres_source_wire(k)->wire->as_text
+				    ? "::pg_catalog.text"
+				    : "",
+			    postgres_source_wire(k)->collate ? " COLLATE \"C\""
+							     : "");
 	}
 	return strbuf_detach(&sb);
 }
 
 /* A NULL in the key has an error of its own. */
-static void repeats_write_where(struct query *q, const struct layout *l,
+static void repeats_write_where(struct query *q, const struct source_layout *l,
 				bool marked)
 {
-	const struct layout_column *mark = postgres_source_layout_mark(l);
+	const struct source_column *mark = source_mark(l);
 
 	strbuf_addstr(&q->sql, "true");
 	for (size_t i = 0; i < l->n_key; i++) {
-		const struct layout_column *k = &l->columns[l->key[i]];
+		const struct source_column *k = l->columns[l->key[i]];
 		if (k->nullable)
 			strbuf_addf(&q->sql, " AND %s IS NOT NULL", k->sql);
 	}
@@ -36,7 +39,7 @@ static void repeats_write_where(struct query *q, const struct layout *l,
 		strbuf_addf(&q->sql, " AND %s IS NOT NULL", mark->sql);
 }
 
-static void repeats_write(struct query *q, const struct layout *l,
+static void repeats_write(struct query *q, const struct source_layout *l,
 			  struct query *among, bool marked, const char *key)
 {
 	postgres_source_query_init(q, QUERY_PARAMETERS);
@@ -56,7 +59,7 @@ static void repeats_write(struct query *q, const struct layout *l,
 	strbuf_addstr(&q->sql, " HAVING count(*) > 1 LIMIT 1");
 }
 
-int postgres_source_repeats_find(struct pg *pg, const struct layout *l,
+int postgres_source_repeats_find(struct pg *pg, const struct source_layout *l,
 				 struct query *among, bool marked, char **out,
 				 struct error *err)
 {
@@ -72,7 +75,7 @@ int postgres_source_repeats_find(struct pg *pg, const struct layout *l,
 	for (size_t i = 0; !rc && pg_rows(r) && i < l->n_key; i++) {
 		const char *text = pg_value(r, 0, (int)i);
 		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
-			    l->columns[l->key[i]].name, text ? text : "NULL");
+			    l->columns[l->key[i]]->name, text ? text : "NULL");
 	}
 	*out = key.len ? strbuf_detach(&key) : NULL;
 	strbuf_release(&key);
@@ -82,7 +85,7 @@ int postgres_source_repeats_find(struct pg *pg, const struct layout *l,
 	return rc;
 }
 
-int postgres_source_repeats_check(struct pg *pg, const struct layout *l,
+int postgres_source_repeats_check(struct pg *pg, const struct source_layout *l,
 				  const char *table, struct query *among,
 				  bool marked, struct error *err)
 {

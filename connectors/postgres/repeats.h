@@ -12,12 +12,12 @@
 /* One such key as text (caller frees), or NULL. `among`: a condition, whose
  * parameters are taken over: only keys of the rows that it chooses count; NULL:
  * all. `marked`: rows without a mark are left out. */
-int postgres_source_repeats_find(struct pg *pg, const struct layout *l,
+int postgres_source_repeats_find(struct pg *pg, const struct source_layout *l,
 				 struct query *among, bool marked, char **out,
 				 struct error *err);
-/* Look for a repeated key, unless an index vouches for the key or there is no
- * key. SCHEMA error if one is found. */
-int postgres_source_repeats_check(struct pg *pg, const struct layout *l,
+/* SCHEMA error about one that is found, unless an index vouches for the key or
+ * there is none. */
+int postgres_source_repeats_check(struct pg *pg, const struct source_layout *l,
 				  const char *table, struct query *among,
 				  bool marked, struct error *err);
 

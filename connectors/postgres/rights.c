@@ -44,7 +44,7 @@ static void rights_report(struct problems *out, enum severity severity,
 static bool rights_to_read(const struct postgres *c, const struct pg_result *r,
 			   struct problems *out)
 {
-	const struct relation *relation = &c->layout.relation;
+	const char *table = c->layout.table.sql;
 	const char *role = pg_value(r, 0, RIGHTS_ROLE);
 	const char *unread = pg_value(r, 0, RIGHTS_UNREAD);
 	bool used = *pg_value(r, 0, RIGHTS_USAGE) == 't';
@@ -52,18 +52,18 @@ static bool rights_to_read(const struct postgres *c, const struct pg_result *r,
 
 	if (!used) {
 		what = xstrfmt("table %s: role %s may not look into its schema",
-			       relation->sql, role);
+			       table, role);
 		rights_report(out, SEVERITY_ERROR, "missing-rights", what,
 			      xstrfmt("GRANT USAGE ON SCHEMA %s TO %s",
 				      pg_value(r, 0, RIGHTS_SCHEMA), role));
 		free(what);
 	}
 	if (unread) {
-		what = xstrfmt("table %s: role %s may not read %s",
-			       relation->sql, role, unread);
-		rights_report(out, SEVERITY_ERROR, "missing-rights", what,
-			      xstrfmt("GRANT SELECT ON TABLE %s TO %s",
-				      relation->sql, role));
+		what = xstrfmt("table %s: role %s may not read %s", table, role,
+			       unread);
+		rights_report(
+			out, SEVERITY_ERROR, "missing-rights", what,
+			xstrfmt("GRANT SELECT ON TABLE %s TO %s", table, role));
 		free(what);
 	}
 	return used && !unread;
@@ -98,15 +98,15 @@ static void rights_to_know(const struct pg_result *r,
 				      role));
 }
 
-static char *rights_columns(const struct layout *l)
+static char *rights_columns(const struct source_layout *l)
 {
 	json_t *names = json_array();
 	char *text;
 
 	for (size_t i = 0; i < l->n_columns; i++)
-		if (!l->columns[i].expression)
+		if (!l->columns[i]->expression)
 			json_array_append_new(names,
-					      json_string(l->columns[i].name));
+					      json_string(l->columns[i]->name));
 	text = json_dumps(names, JSON_COMPACT);
 	json_decref(names);
 	return text;
@@ -117,7 +117,7 @@ int postgres_rights_inspect(struct postgres *c,
 			    struct problems *out, bool *readable,
 			    struct error *err)
 {
-	char *oid = xstrfmt("%u", c->layout.relation.oid);
+	char *oid = xstrfmt("%u", postgres_source_relation(&c->layout)->oid);
 	char *names = rights_columns(&c->layout);
 	const char *params[] = { oid, names };
 	struct pg_result *r = NULL;

@@ -9,8 +9,7 @@
 int postgres_source_rows_begin(struct postgres *c, struct error *err)
 {
 	struct pass *p = &c->pass;
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 
 	if (p->scan->schema->n_columns != c->layout.n_columns)
 		return error_set(err, ERROR_BUG,
@@ -20,12 +19,19 @@ int postgres_source_rows_begin(struct postgres *c, struct error *err)
 	return 0;
 }
 
+static int rows_decode(const struct source_column *c, struct vector *v,
+		       size_t row, const struct pg_field_bytes *f,
+		       struct error *err)
+{
+	return postgres_source_wire(c)->decode(v, row, f->data, f->n, err);
+}
+
 /* The row's key for a message, even if the trouble came before its columns
  * were decoded. */
 static int rows_blame(struct postgres *c, struct batch *b, size_t column,
 		      struct error *err)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	struct strbuf key = STRBUF_INIT;
 
 	for (size_t i = 0; i < l->n_key; i++) {
@@ -33,12 +39,12 @@ static int rows_blame(struct postgres *c, struct batch *b, size_t column,
 		const struct pg_field_bytes *f = &pg_stream_fields(c->pg)[k];
 		struct error ignored = ERROR_INIT;
 		if (f->data && k != column)
-			l->columns[k].decode(&b->vectors[k], b->n_rows, f->data,
-					     f->n, &ignored);
+			rows_decode(l->columns[k], &b->vectors[k], b->n_rows, f,
+				    &ignored);
 	}
 	value_print_key(&key, b, b->n_rows);
 	error_prefix(err, "table %s, column \"%s\", key %s",
-		     c->pass.scan->source->table, l->columns[column].name,
+		     c->pass.scan->source->table, l->columns[column]->name,
 		     key.data);
 	strbuf_release(&key);
 	batch_row_undo(b);
@@ -62,8 +68,7 @@ int postgres_source_rows_stream_failed(const struct postgres *c,
 
 static int rows_append_hidden(struct postgres *c, struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	struct vector *v = &c->pass.mark.hidden;
 	const struct pg_field_bytes *f;
 
@@ -71,13 +76,13 @@ static int rows_append_hidden(struct postgres *c, struct error *err)
 		return 0;
 	v->validity[0] = 0;
 	f = &pg_stream_fields(c->pg)[c->layout.n_columns];
-	return f->data ? mark->decode(v, 0, f->data, f->n, err) : 0;
+	return f->data ? rows_decode(mark, v, 0, f, err) : 0;
 }
 
 int postgres_source_rows_append(struct postgres *c, struct batch *b,
 				struct error *err)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	const struct pg_field_bytes *f = pg_stream_fields(c->pg);
 	size_t row = b->n_rows;
 	int rc;
@@ -86,8 +91,8 @@ int postgres_source_rows_append(struct postgres *c, struct batch *b,
 	for (size_t i = 0; i < l->n_columns; i++, f++) {
 		if (!f->data)
 			vector_set_null(&b->vectors[i], row);
-		else if (l->columns[i].decode(&b->vectors[i], row, f->data,
-					      f->n, err))
+		else if (rows_decode(l->columns[i], &b->vectors[i], row, f,
+				     err))
 			return rows_blame(c, b, i, err);
 	}
 	rc = rows_append_hidden(c, err);

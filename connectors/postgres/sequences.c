@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/postgres/indexes.h"
 #include "core/base/alloc.h"
 
 /* In a note, beside the sequences by their oid. */
@@ -77,7 +78,7 @@ static void sequence_read(struct sequence_info *s, const struct pg_result *r,
 
 int postgres_source_sequences_find(struct pg *pg,
 				   const struct relation *relation,
-				   const struct layout_column *column,
+				   const struct source_column *column,
 				   struct sequences *out, struct error *err)
 {
 	struct pg_result *r = NULL;
@@ -102,12 +103,13 @@ int postgres_source_sequences_find(struct pg *pg,
 	return 0;
 }
 
-static void doubt_unique(const struct layout *l, struct sequence_doubt *d)
+static void doubt_unique(const struct source_layout *l,
+			 struct sequence_doubt *d)
 {
-	const char *column = postgres_source_layout_mark(l)->name;
-	bool plain = l->relation.kind == RELATION_TABLE &&
-		     !l->relation.has_children &&
-		     !postgres_source_layout_mark(l)->expression;
+	const char *column = source_mark(l)->name;
+	bool plain = postgres_source_relation(l)->kind == RELATION_TABLE &&
+		     !postgres_source_relation(l)->has_children &&
+		     !source_mark(l)->expression;
 
 	d->code = "mark-not-unique";
 	d->reason = xstrfmt("no unique index is on \"%s\" alone, so a row may "
@@ -115,19 +117,20 @@ static void doubt_unique(const struct layout *l, struct sequence_doubt *d)
 			    column);
 	d->fix = plain ? xstrfmt("CREATE UNIQUE INDEX CONCURRENTLY ON %s "
 				 "(\"%s\")",
-				 l->relation.sql, column)
+				 l->table.sql, column)
 		       : xstrdup("set watermark.lag, or use strategy xmin or "
 				 "timestamp");
 }
 
-static void doubt_origin(const struct layout *l, struct sequence_doubt *d)
+static void doubt_origin(const struct source_layout *l,
+			 struct sequence_doubt *d)
 {
 	d->code = "ids-not-from-sequence";
 	d->reason = xstrfmt("\"%s\" is not filled by one sequence alone "
 			    "(identity, serial or DEFAULT nextval), so an "
 			    "application may use an id that the mark has "
 			    "passed",
-			    postgres_source_layout_mark(l)->name);
+			    source_mark(l)->name);
 	d->fix = xstrdup("set watermark.lag to more ids than writers hold "
 			 "back, or use strategy xmin or timestamp");
 }
@@ -158,19 +161,19 @@ static void doubt_steps(const struct sequence_info *s, struct sequence_doubt *d)
 			 s->cache * s->increment);
 }
 
-static bool sequences_unique(const struct layout *l)
+static bool sequences_unique(const struct source_layout *l)
 {
-	const struct layout_column *mark = postgres_source_layout_mark(l);
-	bool heirs =
-		l->relation.kind == RELATION_TABLE && l->relation.has_children;
+	const struct source_column *mark = source_mark(l);
+	bool heirs = postgres_source_relation(l)->kind == RELATION_TABLE &&
+		     postgres_source_relation(l)->has_children;
 
 	return !mark->expression && !heirs &&
-	       postgres_source_indexes_unique_on(&l->indexes, mark->name);
+	       postgres_source_indexes_unique_on(l, mark->name);
 }
 
 size_t
 postgres_source_sequences_doubt(const struct sequences *s,
-				const struct layout *l,
+				const struct source_layout *l,
 				struct sequence_doubt out[SEQUENCE_MOST_DOUBTS])
 {
 	const struct sequence_info *fills = NULL;

@@ -38,7 +38,7 @@ struct sequences {
  * column of a view, has none. */
 int postgres_source_sequences_find(struct pg *pg,
 				   const struct relation *relation,
-				   const struct layout_column *column,
+				   const struct source_column *column,
 				   struct sequences *out, struct error *err);
 void postgres_source_sequences_release(struct sequences *s);
 
@@ -52,7 +52,7 @@ struct sequence_doubt {
 /* Why the column's ids are not those of one sequence that counts by one. The
  * texts of the `n` doubts are the caller's to free. */
 size_t postgres_source_sequences_doubt(
-	const struct sequences *s, const struct layout *l,
+	const struct sequences *s, const struct source_layout *l,
 	struct sequence_doubt out[SEQUENCE_MOST_DOUBTS]);
 void postgres_source_sequence_doubts_release(struct sequence_doubt *doubts,
 					     size_t n);

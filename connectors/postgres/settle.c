@@ -142,7 +142,8 @@ static int settle_surroundings(struct postgres *c,
 	struct surroundings around;
 	struct strbuf reason = STRBUF_INIT;
 	int rc = postgres_source_surroundings_find(
-		c->pg, c->layout.relation.oid, source, strategy, &around, err);
+		c->pg, postgres_source_relation(&c->layout)->oid, source,
+		strategy, &around, err);
 
 	if (rc)
 		return rc;

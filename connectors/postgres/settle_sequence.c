@@ -29,13 +29,12 @@ struct settle_ids {
  * reader that tidies up pages writes to the log, too. */
 static char *settle_max_sql(const struct postgres *c, const char *columns)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
-	bool nan = mark->wire->oid == WIRE_NUMERIC;
+	const struct source_column *mark = source_mark(&c->layout);
+	bool nan = postgres_source_wire(mark)->wire->oid == WIRE_NUMERIC;
 
 	return xstrfmt("SELECT %s(SELECT max(%s)::text FROM %s AS %s%s%s%s)",
-		       columns, mark->sql, c->layout.relation.sql,
-		       c->layout.relation.alias, nan ? " WHERE " : "",
+		       columns, mark->sql, c->layout.table.sql,
+		       c->layout.table.alias, nan ? " WHERE " : "",
 		       nan ? mark->sql : "", nan ? " <> 'NaN'" : "");
 }
 
@@ -161,8 +160,7 @@ static int settle_check_sequence(struct postgres *c,
 				 "strategy sequence cannot serve \"%s\": "
 				 "sequence %s counts down" ERROR_FIX
 				 "; use strategy xmin or timestamp",
-				 postgres_source_layout_mark(&c->layout)->name,
-				 s->name);
+				 source_mark(&c->layout)->name, s->name);
 	if (!from->value)
 		return 0;
 	if (change == SEQUENCE_RESTARTED)
@@ -197,8 +195,7 @@ static void settle_reread(struct postgres *c, const struct watermark *from,
 			 "emptied, rewritten or altered since the last run: "
 			 "rows up to the mark, %s, are read again, as their "
 			 "ids may have been given out again",
-			 c->layout.relation.sql,
-			 postgres_source_layout_mark(&c->layout)->name,
+			 c->layout.table.sql, source_mark(&c->layout)->name,
 			 from->value);
 }
 
@@ -250,8 +247,8 @@ static int settle_check_sequences(struct postgres *c,
 	struct sequences found;
 	bool exact;
 	int rc = postgres_source_sequences_find(
-		c->pg, &c->layout.relation,
-		postgres_source_layout_mark(&c->layout), &found, err);
+		c->pg, postgres_source_relation(&c->layout),
+		source_mark(&c->layout), &found, err);
 
 	for (size_t i = 0; !rc && i < found.n; i++)
 		rc = settle_check_sequence(c, from, &found.items[i], max, err);

@@ -65,8 +65,7 @@ static int64_t settle_instant(const struct activity *a,
 static int settle_parse(struct postgres *c, const char *text, int64_t *out,
 			struct error *err)
 {
-	const struct layout_column *mark =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *mark = source_mark(&c->layout);
 	struct pg_result *r = NULL;
 	const char *params[] = { text };
 	char *sql;
@@ -115,13 +114,12 @@ static int settle_value(struct postgres *c, const struct watermark_spec *mark,
 			int64_t us, struct settled *out,
 			struct settle_clock *clock, struct error *err)
 {
-	const struct layout_column *column =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *column = source_mark(&c->layout);
 	int64_t wall = us;
 	int rc = 0;
 
 	clock->days = column->type.kind == TYPE_DATE;
-	if (column->wire->oid != WIRE_TIMESTAMPTZ)
+	if (postgres_source_wire(column)->wire->oid != WIRE_TIMESTAMPTZ)
 		clock->zone = us == INT64_MIN ? "auto" : mark->time_zone;
 	if (us != INT64_MIN && clock->zone)
 		rc = postgres_source_zone_wall_clock(c->pg, mark->time_zone, us,
@@ -138,8 +136,7 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 			     const struct watermark_spec *mark,
 			     struct settled *out)
 {
-	const struct layout_column *column =
-		postgres_source_layout_mark(&c->layout);
+	const struct source_column *column = source_mark(&c->layout);
 	struct strbuf reason = STRBUF_INIT;
 
 	if (out->reason)
@@ -158,7 +155,7 @@ static void settle_guarantee(struct postgres *c, const struct activity *a,
 			   "(COMMIT PREPARED or ROLLBACK PREPARED it)",
 			   json_string_value(json_object_get(a->prepared_by,
 							     "prepared")));
-	if (column->wire->oid != WIRE_TIMESTAMPTZ &&
+	if (postgres_source_wire(column)->wire->oid != WIRE_TIMESTAMPTZ &&
 	    wall_clock_is_unknown(mark->time_zone))
 		settle_explain_zone(column->name, out, &reason);
 	if (!mark->settle) {

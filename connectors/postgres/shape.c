@@ -4,50 +4,47 @@
 
 #include "connectors/common/trouble.h"
 
-static size_t shape_width(const struct layout *l)
-{
-	return l->n_columns + (l->mark == (long)l->n_columns);
-}
-
 /* Without rows, so that it costs its planning alone. Casts to text would hide
  * the types. */
-static void shape_write(struct strbuf *sb, const struct layout *l,
+static void shape_write(struct strbuf *sb, const struct source_layout *l,
 			const struct leaf *leaf)
 {
 	strbuf_addstr(sb, "SELECT ");
-	for (size_t i = 0; i < shape_width(l); i++)
-		strbuf_addf(sb, "%s%s", i ? ", " : "", l->columns[i].sql);
+	for (size_t i = 0; i < source_layout_width(l); i++)
+		strbuf_addf(sb, "%s%s", i ? ", " : "", l->columns[i]->sql);
 	strbuf_addf(sb, " FROM %s%s AS %s WHERE false", leaf ? "ONLY " : "",
-		    leaf ? leaf->sql : l->relation.sql, l->relation.alias);
+		    leaf ? leaf->sql : l->table.sql, l->table.alias);
 }
 
 /* A part of a table may have its columns in another order. */
-static bool shape_fits(const struct layout *l, const struct leaf *leaf,
-		       const struct layout_column *c, const struct pg_field *f)
+static bool shape_fits(const struct source_layout *l, const struct leaf *leaf,
+		       const struct source_column *c, const struct pg_field *f)
 {
-	if (c->oid != f->oid || c->modifier != f->modifier)
+	const struct wire_column *wire = c->how;
+
+	if (wire->oid != f->oid || wire->modifier != f->modifier)
 		return false;
 	if (c->expression)
 		return true;
 	if (leaf)
 		return f->table_oid == leaf->oid;
-	return f->table_oid == l->relation.oid &&
+	return f->table_oid == postgres_source_relation(l)->oid &&
 	       f->attribute == (int16_t)c->number;
 }
 
 static int shape_check(struct postgres *c, const struct leaf *leaf,
 		       struct error *err)
 {
-	const struct layout *l = &c->layout;
+	const struct source_layout *l = &c->layout;
 	const char *table = c->pass.scan->source->table;
 	size_t n = 0;
 	const struct pg_field *fields = pg_stream_shape(c->pg, &n);
 
-	if (n != shape_width(l))
+	if (n != source_layout_width(l))
 		return refuse_altered(table, NULL, err);
 	for (size_t i = 0; i < n; i++) {
-		if (!shape_fits(l, leaf, &l->columns[i], &fields[i]))
-			return refuse_altered(table, l->columns[i].name, err);
+		if (!shape_fits(l, leaf, l->columns[i], &fields[i]))
+			return refuse_altered(table, l->columns[i]->name, err);
 	}
 	return 0;
 }
@@ -61,7 +58,7 @@ int postgres_source_shape_stream(struct postgres *c, const struct leaf *leaf,
 
 	shape_write(&shape, &c->layout, leaf);
 	rc = pg_stream_begin(c->pg, shape.data, q->sql.data,
-			     shape_width(&c->layout) + extra, q->n,
+			     source_layout_width(&c->layout) + extra, q->n,
 			     (const char *const *)q->params, err);
 	strbuf_release(&shape);
 	if (rc)
@@ -72,21 +69,26 @@ int postgres_source_shape_stream(struct postgres *c, const struct leaf *leaf,
 	return rc;
 }
 
-static bool shape_column_is_same(const struct layout_column *a,
-				 const struct layout_column *b)
+static bool shape_column_is_same(const struct source_column *a,
+				 const struct source_column *b)
 {
-	return a->oid == b->oid && a->modifier == b->modifier &&
+	const struct wire_column *of_a = a->how, *of_b = b->how;
+
+	return of_a->oid == of_b->oid && of_a->modifier == of_b->modifier &&
 	       a->number == b->number && !strcmp(a->name, b->name);
 }
 
-static bool shape_is_same(const struct layout *a, const struct layout *b)
+static bool shape_is_same(const struct source_layout *a,
+			  const struct source_layout *b)
 {
-	size_t n = shape_width(a);
+	size_t n = source_layout_width(a);
 
-	if (a->relation.oid != b->relation.oid || n != shape_width(b))
+	if (postgres_source_relation(a)->oid !=
+		    postgres_source_relation(b)->oid ||
+	    n != source_layout_width(b))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!shape_column_is_same(&a->columns[i], &b->columns[i]))
+		if (!shape_column_is_same(a->columns[i], b->columns[i]))
 			return false;
 	}
 	return true;
@@ -105,7 +107,7 @@ int postgres_source_shape_judge(struct postgres *c,
 				struct error *err)
 {
 	struct error why = ERROR_INIT, ignored = ERROR_INIT;
-	struct layout now;
+	struct source_layout now;
 	bool altered;
 
 	if (!rc)
@@ -117,7 +119,7 @@ int postgres_source_shape_judge(struct postgres *c,
 		altered = why.code == ERROR_SCHEMA || why.code == ERROR_CONFIG;
 	else
 		altered = !shape_is_same(&c->layout, &now);
-	postgres_source_layout_release(&now);
+	source_layout_release(&now);
 	if (!altered)
 		return rc;
 	error_clear(err);

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "connectors/common/names.h"
+#include "connectors/postgres/indexes.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/sequences.h"
 #include "core/base/alloc.h"
@@ -55,29 +56,31 @@ int postgres_tables(struct connector *base, struct table_list *out,
 	return 0;
 }
 
-static bool suggest_is_time(const struct layout_column *c)
+static bool suggest_is_time(const struct source_column *c)
 {
-	return c->wire->oid == WIRE_TIMESTAMPTZ ||
-	       c->wire->oid == WIRE_TIMESTAMP;
+	return postgres_source_wire(c)->wire->oid == WIRE_TIMESTAMPTZ ||
+	       postgres_source_wire(c)->wire->oid == WIRE_TIMESTAMP;
 }
 
-static bool suggest_is_id(const struct layout_column *c)
+static bool suggest_is_id(const struct source_column *c)
 {
-	return c->wire->oid == WIRE_INT8 || c->wire->oid == WIRE_INT4;
+	return postgres_source_wire(c)->wire->oid == WIRE_INT8 ||
+	       postgres_source_wire(c)->wire->oid == WIRE_INT4;
 }
 
 /* The first of `names` that is a column with a time, best one with an index;
  * NULL if there is none. */
-static const struct layout_column *
-suggest_find(const struct layout *l, const char *const *names, bool indexed)
+static const struct source_column *suggest_find(const struct source_layout *l,
+						const char *const *names,
+						bool indexed)
 {
 	for (size_t i = 0; names[i]; i++) {
 		for (size_t j = 0; j < l->n_columns; j++) {
-			const struct layout_column *c = &l->columns[j];
+			const struct source_column *c = l->columns[j];
 			if (!strcasecmp(c->name, names[i]) &&
 			    suggest_is_time(c) &&
-			    (!indexed || postgres_source_indexes_begin_with(
-						 &l->indexes, c->name)))
+			    (!indexed ||
+			     postgres_source_indexes_begin_with(l, c->name)))
 				return c;
 		}
 	}
@@ -85,16 +88,17 @@ suggest_find(const struct layout *l, const char *const *names, bool indexed)
 }
 
 static void suggest_timestamp(struct suggestion *s,
-			      const struct layout_column *c, const char *why)
+			      const struct source_column *c, const char *why)
 {
 	s->strategy = STRATEGY_TIMESTAMP;
 	s->column = xstrdup(c->name);
 	s->reason = xstrfmt("%s %s", c->name, why);
 }
 
-static void suggest_for_table(struct suggestion *s, const struct layout *l)
+static void suggest_for_table(struct suggestion *s,
+			      const struct source_layout *l)
 {
-	const struct layout_column *c = suggest_find(l, changed_names, true);
+	const struct source_column *c = suggest_find(l, changed_names, true);
 
 	if (c) {
 		suggest_timestamp(s, c,
@@ -113,19 +117,19 @@ static void suggest_for_table(struct suggestion *s, const struct layout *l)
 }
 
 /* One integer key, a time of birth and none of change. */
-static bool suggest_looks_like_log(const struct layout *l)
+static bool suggest_looks_like_log(const struct source_layout *l)
 {
-	return l->n_key == 1 && suggest_is_id(&l->columns[l->key[0]]) &&
+	return l->n_key == 1 && suggest_is_id(l->columns[l->key[0]]) &&
 	       !suggest_find(l, changed_names, false) &&
 	       suggest_find(l, made_names, false);
 }
 
 /* The looks are not enough: the server has counted what happened. */
-static int suggest_is_log(struct postgres *c, const struct layout *l, bool *log,
-			  struct error *err)
+static int suggest_is_log(struct postgres *c, const struct source_layout *l,
+			  bool *log, struct error *err)
 {
 	struct pg_result *r = NULL;
-	char *oid = xstrfmt("%u", l->relation.oid);
+	char *oid = xstrfmt("%u", postgres_source_relation(l)->oid);
 	const char *params[] = { oid };
 	int rc = 0;
 
@@ -142,7 +146,7 @@ static int suggest_is_log(struct postgres *c, const struct layout *l, bool *log,
 
 /* A mark on ids that may come behind it is not exact; xmin is. */
 static int suggest_for_log(struct postgres *c, struct suggestion *s,
-			   struct layout *l, struct error *err)
+			   struct source_layout *l, struct error *err)
 {
 	struct sequence_doubt doubts[SEQUENCE_MOST_DOUBTS];
 	struct sequences found;
@@ -150,9 +154,8 @@ static int suggest_for_log(struct postgres *c, struct suggestion *s,
 	int rc;
 
 	l->mark = (long)l->key[0];
-	rc = postgres_source_sequences_find(c->pg, &l->relation,
-					    postgres_source_layout_mark(l),
-					    &found, err);
+	rc = postgres_source_sequences_find(c->pg, postgres_source_relation(l),
+					    source_mark(l), &found, err);
 	if (!rc)
 		n = postgres_source_sequences_doubt(&found, l, doubts);
 	if (!rc && n) {
@@ -163,7 +166,7 @@ static int suggest_for_log(struct postgres *c, struct suggestion *s,
 				    doubts[0].reason);
 	} else if (!rc) {
 		s->strategy = STRATEGY_SEQUENCE;
-		s->column = xstrdup(postgres_source_layout_mark(l)->name);
+		s->column = xstrdup(source_mark(l)->name);
 		s->reason = xstrfmt("%s counts up and no row was ever changed; "
 				    "use xmin if that is not the rule",
 				    s->column);
@@ -173,15 +176,16 @@ static int suggest_for_log(struct postgres *c, struct suggestion *s,
 	return rc;
 }
 
-static void suggest_for_view(struct suggestion *s, const struct layout *l)
+static void suggest_for_view(struct suggestion *s,
+			     const struct source_layout *l)
 {
-	const struct layout_column *c = suggest_find(l, changed_names, false);
+	const struct source_column *c = suggest_find(l, changed_names, false);
 
 	if (!c)
 		c = suggest_find(l, made_names, false);
 	for (size_t i = 0; !c && i < l->n_columns; i++) {
-		if (suggest_is_time(&l->columns[i]))
-			c = &l->columns[i];
+		if (suggest_is_time(l->columns[i]))
+			c = l->columns[i];
 	}
 	if (c) {
 		suggest_timestamp(s, c,
@@ -190,8 +194,8 @@ static void suggest_for_view(struct suggestion *s, const struct layout *l)
 		return;
 	}
 	for (size_t i = 0; !c && i < l->n_columns; i++) {
-		if (suggest_is_id(&l->columns[i]))
-			c = &l->columns[i];
+		if (suggest_is_id(l->columns[i]))
+			c = l->columns[i];
 	}
 	s->strategy = STRATEGY_SEQUENCE;
 	s->column = xstrdup(c ? c->name : "");
@@ -210,7 +214,7 @@ int postgres_suggest(struct connector *base, const char *table,
 					    .columns = &none,
 					    .key = &none };
 	struct suggestion s = { STRATEGY_XMIN, NULL, NULL };
-	struct layout l;
+	struct source_layout l;
 	bool log = false;
 	int rc = postgres_source_layout_read(c->pg, &source, NULL, &l, err);
 
@@ -218,18 +222,18 @@ int postgres_suggest(struct connector *base, const char *table,
 		return rc;
 	rc = suggest_is_log(c, &l, &log, err);
 	if (rc) {
-		postgres_source_layout_release(&l);
+		source_layout_release(&l);
 		return rc;
 	}
-	if (l.relation.kind == RELATION_VIEW ||
-	    l.relation.kind == RELATION_FOREIGN) {
+	if (postgres_source_relation(&l)->kind == RELATION_VIEW ||
+	    postgres_source_relation(&l)->kind == RELATION_FOREIGN) {
 		suggest_for_view(&s, &l);
 	} else if (log) {
 		rc = suggest_for_log(c, &s, &l, err);
 	} else {
 		suggest_for_table(&s, &l);
 	}
-	postgres_source_layout_release(&l);
+	source_layout_release(&l);
 	if (rc)
 		return rc;
 	*strategy = s.strategy;

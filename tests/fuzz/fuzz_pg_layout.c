@@ -20,12 +20,8 @@ const struct pg_field_bytes *pg_stream_fields(const struct pg *pg)
 	return row.fields;
 }
 
-const struct layout_column *postgres_source_layout_mark(const struct layout *l)
-{
-	return l->mark < 0 ? NULL : &l->columns[l->mark];
-}
-
-static void fuzz_column(struct fuzz_input *in, struct layout_column *out)
+static void fuzz_column(struct fuzz_input *in, struct source_column *out,
+			struct wire_column *wire)
 {
 	static const int32_t modifiers[] = { -1, 3, 0, 6, 10 << 16 | 6 };
 	size_t n;
@@ -34,33 +30,39 @@ static void fuzz_column(struct fuzz_input *in, struct layout_column *out)
 	int32_t any = (int32_t)fuzz_u32(in);
 
 	out->name = (char *)"c";
-	out->wire = &types[type % n];
-	out->decode = out->wire->decode;
-	out->modifier =
+	wire->wire = &types[type % n];
+	wire->decode = wire->wire->decode;
+	wire->modifier =
 		modifier < ARRAY_SIZE(modifiers) ? modifiers[modifier] : any;
-	postgres_source_wire_type_describe(out->wire, out->modifier,
+	postgres_source_wire_type_describe(wire->wire, wire->modifier,
 					   &out->type);
+	out->how = wire;
 	fuzz_check(out->type.precision >= 0);
 	fuzz_check(out->type.digits >= 0 && out->type.digits <= 6);
 	out->type.native = (char *)"";
 }
 
 /* The last column is a hidden mark, or there is none. */
-static void fuzz_layout(struct fuzz_input *in, struct layout *out,
+static void fuzz_layout(struct fuzz_input *in, struct source_layout *out,
 			struct schema *schema)
 {
 	uint8_t choice = fuzz_byte(in);
 	size_t n = 1 + choice % MOST_COLUMNS;
+	struct wire_column *wires = xcalloc(n + 1, sizeof(*wires));
 
+	out->own = wires;
+	out->all = xcalloc(n + 1, sizeof(*out->all));
 	out->columns = xcalloc(n + 1, sizeof(*out->columns));
 	out->key = xcalloc(n + 1, sizeof(*out->key));
 	out->n_columns = n;
 	out->mark = choice & 0x80 ? (long)n : -1;
 	out->n_key = choice >> 3 & 1;
-	for (size_t i = 0; i < n + (out->mark >= 0); i++)
-		fuzz_column(in, &out->columns[i]);
+	for (size_t i = 0; i < n + (out->mark >= 0); i++) {
+		out->columns[i] = &out->all[i];
+		fuzz_column(in, &out->all[i], &wires[i]);
+	}
 	for (size_t i = 0; i < n; i++)
-		schema_add(schema, "c", &out->columns[i].type, true);
+		schema_add(schema, "c", &out->all[i].type, true);
 	if (out->n_key)
 		out->key[0] = n - 1;
 }
@@ -79,7 +81,7 @@ static bool fuzz_message(struct fuzz_input *in, struct fuzz_input *out)
 	return true;
 }
 
-static void fuzz_print(const struct layout *l, const struct batch *b)
+static void fuzz_print(const struct source_layout *l, const struct batch *b)
 {
 	struct strbuf text = STRBUF_INIT;
 
@@ -134,6 +136,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	running_mark_release(&c.pass.mark);
 	batch_release(&batch);
 	schema_release(&schema);
+	free(c.layout.own);
+	free(c.layout.all);
 	free(c.layout.columns);
 	free(c.layout.key);
 	return 0;
