@@ -6,7 +6,8 @@
  * paged_dialect).
  *
  * Files:
- * - paged.c: the pages
+ * - paged_pass.c: one pass over the pages
+ * - paged.c: the pages as statements
  * - paged_bounds.c: where steps begin and end
  * - paged_sql.c: statements
  * - paged_check.c: checks before the first row
@@ -21,7 +22,7 @@
 #ifndef TIDEMARK_CONNECTORS_COMMON_PAGED_H
 #define TIDEMARK_CONNECTORS_COMMON_PAGED_H
 
-#include "connectors/common/running_mark.h"
+#include "connectors/common/paged_pass.h"
 #include "connectors/common/source_layout.h"
 #include "core/base/strbuf.h"
 #include "core/plugin/connector.h"
@@ -113,32 +114,6 @@ struct paged_dialect {
 			 size_t column, struct strbuf *out);
 };
 
-/* Steps of a pass, in this order; a batch never holds rows of two steps. */
-enum paged_step {
-	PAGED_NULLS, /* rows without a mark */
-	PAGED_LAG, /* looking back behind the mark */
-	PAGED_SETTLED, /* from the mark to the settled point: moves it */
-	PAGED_TAIL, /* past the settled point: comes again */
-	PAGED_DONE,
-};
-
-struct paged_pass {
-	const struct scan *scan;
-	struct running_mark mark;
-	size_t asked; /* keys that a scan of keys has asked for so far */
-	enum paged_step step;
-	struct strlist last; /* position of the last row; empty: step's begin */
-	struct strlist reached; /* position of the last batch's last row */
-	size_t limit; /* the page's under way */
-	size_t read; /* its rows so far */
-	bool streaming;
-	bool open; /* failpoint snapshot_opened has been passed */
-	int64_t rows; /* delivered so far */
-	double row_bytes; /* on average, so far; 0: unknown */
-	bool measured; /* first_mark is set */
-	double first_mark; /* for progress alone */
-};
-
 struct paged_source {
 	struct connector base;
 	const struct paged_dialect *dialect;
@@ -215,14 +190,9 @@ int paged_whole(struct paged_source *s, struct batch *out, struct error *err);
 int paged_explain(struct connector *base, size_t rows, struct explanation *out,
 		  struct error *err);
 
-/* paged.c: has the step anything to read? Write the statement of its next
- * page. */
-bool paged_applies(const struct paged_source *s, enum paged_step step);
+/* paged.c: write the statement of the step's next page. */
 void paged_write_page(const struct paged_source *s, struct paged_query *q,
 		      size_t rows);
-/* Where the last row lies, for the page behind it. */
-int paged_remember(struct paged_source *s, const struct batch *b,
-		   struct error *err);
 
 /* paged_shape.c: the dialect's page_open(), for a table that is still as
  * described; else TRANSIENT. */
@@ -285,7 +255,6 @@ void paged_answer_release(struct paged_answer *a);
 
 /* paged_bounds.c: where a step begins and ends, and which rows a pass may
  * read. */
-bool paged_has_lag(const struct paged_source *s);
 void paged_write_begin(const struct paged_source *s, struct paged_query *q);
 void paged_write_end(const struct paged_source *s, struct paged_query *q);
 void paged_write_reach(const struct paged_source *s, struct paged_query *q);

@@ -7,35 +7,6 @@
 #include "core/base/clock.h"
 #include "core/data/value.h"
 
-bool paged_has_lag(const struct paged_source *s)
-{
-	const struct watermark_spec *mark = s->pass.scan->mark;
-
-	return mark->strategy == STRATEGY_TIMESTAMP ? mark->lag_us > 0
-						    : mark->lag_count > 0;
-}
-
-/* The position where the run began, in the total order. False if only the mark
- * is known: then rows at the mark itself are still to be read. */
-static bool bounds_from(const struct paged_source *s, struct strlist *out)
-{
-	const struct source_layout *l = &s->layout;
-	const struct watermark *from = s->pass.scan->from;
-
-	if (!from->value || from->key.n != l->n_key)
-		return false;
-	for (size_t i = 0; i < l->n_order; i++) {
-		const char *text = from->value;
-		for (size_t k = 0; k < l->n_key; k++) {
-			if (l->order[i] == l->key[k] &&
-			    (long)l->order[i] != l->mark)
-				text = from->key.items[k];
-		}
-		strlist_add(out, text);
-	}
-	return true;
-}
-
 /* The mark less the lag, as text. */
 static char *bounds_earlier(const struct paged_source *s)
 {
@@ -98,7 +69,7 @@ static void bounds_write_rest(const struct paged_source *s,
 	const struct range all = { range->from, NULL, range->nulls };
 	struct strlist from = STRLIST_INIT;
 
-	if (!range->nulls && bounds_from(s, &from))
+	if (!range->nulls && paged_pass_from(&s->pass, &from))
 		paged_write_beyond(q, s, 0, true, from.items);
 	else
 		paged_write_range(q, s, &all);
@@ -116,7 +87,7 @@ void paged_write_reach(const struct paged_source *s, struct paged_query *q)
 	strbuf_addch(&q->sql, '(');
 	if (!scan->from->value)
 		strbuf_addstr(&q->sql, "true");
-	else if (paged_has_lag(s))
+	else if (paged_pass_has_lag(&s->pass))
 		bounds_look_back(s, q);
 	else
 		paged_write_mark(q, s, ">=", scan->from->value);
@@ -140,7 +111,7 @@ void paged_write_begin(const struct paged_source *s, struct paged_query *q)
 		bounds_look_back(s, q);
 	else if (s->pass.step == PAGED_TAIL && scan->settled->value)
 		paged_write_mark(q, s, ">", scan->settled->value);
-	else if (bounds_from(s, &from))
+	else if (paged_pass_from(&s->pass, &from))
 		paged_write_beyond(q, s, 0, true, from.items);
 	else if (scan->from->value)
 		paged_write_mark(q, s, ">=", scan->from->value);
@@ -166,7 +137,7 @@ void paged_write_end(const struct paged_source *s, struct paged_query *q)
 		paged_write_mark(q, s, "<=", scan->settled->value);
 	else if (s->pass.step != PAGED_LAG)
 		strbuf_addstr(&q->sql, "true");
-	else if (bounds_from(s, &from))
+	else if (paged_pass_from(&s->pass, &from))
 		paged_write_beyond(q, s, 0, false, from.items);
 	else
 		paged_write_mark(q, s, "<", scan->from->value);

@@ -2,20 +2,6 @@
 
 #include "connectors/common/paged.h"
 
-static const char *explain_purpose(enum paged_step step)
-{
-	switch (step) {
-	case PAGED_NULLS:
-		return "read rows without a mark";
-	case PAGED_LAG:
-		return "look back";
-	case PAGED_SETTLED:
-		return "read";
-	default:
-		return "read the tail";
-	}
-}
-
 static int explain_step(struct paged_source *s, size_t rows,
 			struct explanation *out, struct error *err)
 {
@@ -27,8 +13,8 @@ static int explain_step(struct paged_source *s, size_t rows,
 	paged_write_page(s, &q, rows);
 	rc = s->dialect->explain(s, &q, &plan, &index, err);
 	if (!rc)
-		explanation_add(out, explain_purpose(s->pass.step), q.sql.data,
-				index, plan);
+		explanation_add(out, paged_step_purpose(s->pass.step),
+				q.sql.data, index, plan);
 	paged_query_release(&q);
 	free(plan);
 	free(index);
@@ -46,7 +32,7 @@ int paged_explain(struct connector *base, size_t rows, struct explanation *out,
 	if (!scan_is_ordered(p->scan))
 		return 0;
 	for (; !rc && p->step < PAGED_DONE; p->step++)
-		if (paged_applies(s, p->step) &&
+		if (paged_pass_applies(p, p->step) &&
 		    (p->step != PAGED_TAIL ||
 		     p->scan->mark->tail == TAIL_DELIVER))
 			rc = explain_step(s, rows, out, err);

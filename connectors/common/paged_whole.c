@@ -76,7 +76,7 @@ static int whole_fill(struct paged_source *s, struct batch *b,
 
 	p->rows += (int64_t)b->n_rows;
 	if (!rc && b->n_rows && pages)
-		rc = paged_remember(s, b, err);
+		rc = paged_pass_remember(p, b, err);
 	if (rc || (!ended && !pages))
 		return rc;
 	s->dialect->page_close(s);

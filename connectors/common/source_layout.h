@@ -26,7 +26,7 @@ struct source_column {
 	/* Where a server has them; else NULL or 0. Strings are owned. */
 	char *cast; /* the type that a parameter's text is cast to */
 	char *labels; /* an enum's, in their order */
-	int64_t number; /* of struct column; an expression has none */
+	int64_t number; /* as in struct column; an expression has none */
 };
 
 struct source_table {
@@ -65,7 +65,7 @@ struct source_layout {
 	size_t *order; /* in a pass: the mark, then the key */
 	size_t n_order;
 	char *where; /* the user's, or NULL */
-	void *own; /* what the engine keeps with it; freed with free() */
+	void *own; /* the engine's block of facts; freed with free() */
 };
 
 /* The differences between engines. */

@@ -26,7 +26,7 @@ static const char blocks_snapshot_and_log_sql[] =
 
 int postgres_source_blocks_begin(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	const struct watermark *from = c->pass.scan->from;
 
 	(void)err;
@@ -59,7 +59,7 @@ static int blocks_snapshot(struct postgres *c, uint64_t *xmin, uint64_t *xmax,
 
 static int blocks_check_leaves(struct postgres *c, struct error *err)
 {
-	const struct leaves *leaves = &c->pass.blocks.leaves;
+	const struct leaves *leaves = &c->blocks.leaves;
 
 	for (size_t i = 0; i < leaves->n; i++) {
 		if (leaves->items[i].kind == RELATION_FOREIGN)
@@ -79,7 +79,7 @@ static int blocks_check_leaves(struct postgres *c, struct error *err)
 static int blocks_check_age(struct postgres *c, uint64_t xmax,
 			    struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 
 	if (b->everything)
 		return 0;
@@ -106,7 +106,7 @@ static bool blocks_none_whole(const struct blocks *b)
 /* Where the pass begins, and the mark that it will leave. */
 static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 
 	b->leaf = 0;
 	b->block = 0;
@@ -127,7 +127,7 @@ static void blocks_aim(struct postgres *c, uint64_t xmin, uint64_t xmax)
  * whole. */
 static int blocks_check_repeats(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	bool some = blocks_none_whole(b);
 	struct query among;
 	int rc;
@@ -149,7 +149,7 @@ static int blocks_check_repeats(struct postgres *c, struct error *err)
  * any row is read. The transaction stays open for the rows. */
 static int blocks_open_pass(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	uint64_t xmin = 0, xmax = 0;
 	int rc = postgres_source_blocks_transaction(c, err);
 
@@ -180,7 +180,7 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
  * between them is newer than the ceiling, and a second pass finds it. */
 static int blocks_close_pass(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	int rc = b->in_transaction ? postgres_source_blocks_commit(c, err) : 0;
 
 	postgres_source_blocks_settle_mark(c);
@@ -211,7 +211,7 @@ static double blocks_progress(const struct blocks *b)
 int postgres_source_blocks_next(struct postgres *c, struct batch *out,
 				struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	int rc = 0;
 
 	while (!rc && !b->done && !batch_is_full(out)) {

@@ -39,7 +39,7 @@ void postgres_source_blocks_write_since(struct query *q, const char *alias,
 
 static void blocks_write_query(struct postgres *c, struct query *q)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	const char *alias = c->layout.table.alias;
 	char *begin = xstrfmt("(%" PRId64 ",%d)", b->block, b->offset);
 	char *end = xstrfmt("(%" PRId64 ",0)", b->end);
@@ -69,7 +69,7 @@ static void blocks_write_query(struct postgres *c, struct query *q)
 /* How many blocks will about fill the batch. */
 static int64_t blocks_count(const struct postgres *c, size_t wanted)
 {
-	const struct blocks *b = &c->pass.blocks;
+	const struct blocks *b = &c->blocks;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
 	double rows = BLOCKS_ROWS_GUESS, count;
 
@@ -89,7 +89,7 @@ int postgres_source_blocks_open_extract(struct postgres *c,
 					const struct batch *out,
 					struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
 	size_t wanted =
 		out->max_rows ? out->max_rows - out->n_rows : BLOCKS_BATCH;
@@ -141,7 +141,7 @@ static void blocks_adapt(struct blocks *b, const struct batch *out)
 static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 			       struct error *err)
 {
-	const struct blocks *b = &c->pass.blocks;
+	const struct blocks *b = &c->blocks;
 	char *oid = xstrfmt("%u", b->leaves.items[b->leaf].oid);
 	const char *params[] = { oid };
 	struct pg_result *r = NULL;
@@ -167,7 +167,7 @@ static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 static int blocks_close_extract(struct postgres *c, struct batch *out,
 				struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	struct leaf *leaf = &b->leaves.items[b->leaf];
 	uint32_t file = 0;
 	bool seen = false;
@@ -203,14 +203,14 @@ static bool blocks_place_row(struct postgres *c, struct batch *out)
 	const uint8_t *tid = f[0].data, *tail = f[1].data;
 
 	if (tid && f[0].n == 6) {
-		c->pass.blocks.last_block = (int64_t)tid[0] << 24 |
-					    tid[1] << 16 | tid[2] << 8 | tid[3];
-		c->pass.blocks.last_offset = tid[4] << 8 | tid[5];
+		c->blocks.last_block = (int64_t)tid[0] << 24 | tid[1] << 16 |
+				       tid[2] << 8 | tid[3];
+		c->blocks.last_offset = tid[4] << 8 | tid[5];
 	}
 	if (!tail || f[1].n != 1 || !*tail)
 		return true;
 	if (c->pass.scan->mark->tail == TAIL_HOLD) {
-		c->pass.blocks.held++;
+		c->blocks.held++;
 		return false;
 	}
 	out->n_tail++;
@@ -220,7 +220,7 @@ static bool blocks_place_row(struct postgres *c, struct batch *out)
 int postgres_source_blocks_fill(struct postgres *c, struct batch *out,
 				struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	int rc = 0;
 
 	while (!rc && !batch_is_full(out)) {

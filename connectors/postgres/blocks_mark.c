@@ -9,14 +9,14 @@
 json_t *postgres_source_blocks_list_leaves(const struct postgres *c)
 {
 	return postgres_source_leaf_list_new(
-		postgres_source_relation(&c->layout), &c->pass.blocks.leaves);
+		postgres_source_relation(&c->layout), &c->blocks.leaves);
 }
 
 /* Note where a pass that is cut short goes on. A batch may end within a block,
  * whose rows keep their line numbers until the table has another file. */
 void postgres_source_blocks_set_pending(struct postgres *c)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	struct watermark *w = &c->pass.mark.at;
 	const struct leaf *leaf = &b->leaves.items[b->leaf];
 	json_t *list = postgres_source_blocks_list_leaves(c);
@@ -42,7 +42,7 @@ void postgres_source_blocks_set_pending(struct postgres *c)
 /* The pass is over: its ceiling is the mark. */
 void postgres_source_blocks_settle_mark(struct postgres *c)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	struct watermark *w = &c->pass.mark.at;
 	json_t *list = postgres_source_blocks_list_leaves(c);
 
@@ -56,7 +56,7 @@ void postgres_source_blocks_settle_mark(struct postgres *c)
  * passes before it. */
 void postgres_source_blocks_read_known(struct postgres *c)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	const struct watermark *from = c->pass.scan->from;
 	bool midway = json_object_get(from->pending, "ceiling") != NULL;
 
@@ -68,7 +68,7 @@ void postgres_source_blocks_read_known(struct postgres *c)
 /* Take up a pass that was cut short, if its tables are still the same. */
 void postgres_source_blocks_resume(struct postgres *c)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	const json_t *pending = c->pass.scan->from->pending;
 	const char *ceiling =
 		json_string_value(json_object_get(pending, "ceiling"));
@@ -104,7 +104,7 @@ void postgres_source_blocks_resume(struct postgres *c)
 /* A partition that was attached since holds rows of any age. */
 void postgres_source_blocks_mark_whole(struct postgres *c)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 
 	free(b->whole);
 	b->whole = xcalloc(b->leaves.n + 1, sizeof(*b->whole));

@@ -20,7 +20,7 @@ void postgres_source_blocks_release(struct blocks *b)
 
 int postgres_source_blocks_transaction(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	int rc = pg_exec(
 		c->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
 
@@ -30,6 +30,6 @@ int postgres_source_blocks_transaction(struct postgres *c, struct error *err)
 
 int postgres_source_blocks_commit(struct postgres *c, struct error *err)
 {
-	c->pass.blocks.in_transaction = false;
+	c->blocks.in_transaction = false;
 	return pg_exec(c->pg, "COMMIT", err);
 }

@@ -75,13 +75,13 @@ void postgres_source_durable_explain(const char *role, struct strbuf *reason)
 
 void postgres_source_durable_begin(struct postgres *c, uint64_t target)
 {
-	struct pass *p = &c->pass;
+	struct durable *d = &c->durable;
 
-	if (target && !p->unflushed)
-		watermark_copy(&p->durable, &p->mark.at);
-	if (!target && p->unflushed)
-		watermark_release(&p->durable);
-	p->unflushed = target;
+	if (target && !d->unflushed)
+		watermark_copy(&d->mark, &c->pass.mark.at);
+	if (!target && d->unflushed)
+		watermark_release(&d->mark);
+	d->unflushed = target;
 }
 
 static int durable_look(struct postgres *c, struct error *err)
@@ -90,7 +90,7 @@ static int durable_look(struct postgres *c, struct error *err)
 	int rc = pg_query(c->pg, &r, "SELECT pg_current_wal_flush_lsn()", "1t",
 			  0, NULL, err);
 
-	if (!rc && durable_lsn(pg_value(r, 0, 0)) >= c->pass.unflushed)
+	if (!rc && durable_lsn(pg_value(r, 0, 0)) >= c->durable.unflushed)
 		postgres_source_durable_begin(c, 0);
 	pg_result_free(r);
 	return rc;
@@ -101,7 +101,7 @@ static int durable_wait(struct postgres *c, struct error *err)
 	int64_t end_us = clock_monotonic_us() + DURABLE_WAIT_US;
 	int rc = durable_look(c, err);
 
-	while (!rc && c->pass.unflushed && clock_monotonic_us() < end_us &&
+	while (!rc && c->durable.unflushed && clock_monotonic_us() < end_us &&
 	       !clock_sleep_us(DURABLE_PAUSE_US))
 		rc = durable_look(c, err);
 	return rc;
@@ -115,7 +115,7 @@ static void durable_hold(struct postgres *c, struct batch *out, bool end)
 	const struct watermark *ahead = &c->pass.mark.at;
 
 	watermark_release(w);
-	watermark_copy(w, &c->pass.durable);
+	watermark_copy(w, &c->durable.mark);
 	if (w->strategy != STRATEGY_XMIN && ahead->value) {
 		delivered_tail(w, ahead->value);
 		if (watermark_delivered(ahead))
@@ -139,13 +139,13 @@ int postgres_source_durable_hand_over(struct postgres *c, struct batch *out,
 	bool idle = !c->pass.rows;
 	int rc = 0;
 
-	if (c->pass.unflushed && !busy && !idle &&
-	    !watermark_equal(&c->pass.durable, &c->pass.mark.at))
+	if (c->durable.unflushed && !busy && !idle &&
+	    !watermark_equal(&c->durable.mark, &c->pass.mark.at))
 		rc = end ? durable_wait(c, err) : durable_look(c, err);
 	if (rc)
 		return rc;
-	if (c->pass.unflushed &&
-	    !watermark_equal(&c->pass.durable, &c->pass.mark.at))
+	if (c->durable.unflushed &&
+	    !watermark_equal(&c->durable.mark, &c->pass.mark.at))
 		durable_hold(c, out, end && !idle);
 	else
 		running_mark_hand_over(&c->pass.mark, out);

@@ -24,45 +24,30 @@ static int explain_query(struct postgres *c, const char *purpose,
 	return rc;
 }
 
-static const char *explain_purpose(enum keyset_step step)
-{
-	switch (step) {
-	case KEYSET_LEAVES:
-		return "read a new partition";
-	case KEYSET_NULLS:
-		return "read rows without a mark";
-	case KEYSET_LAG:
-		return "look back";
-	case KEYSET_SETTLED:
-		return "read";
-	default:
-		return "read the tail";
-	}
-}
-
 /* Where the pass goes on in one step, the others begin at their own place. */
 static int explain_keyset(struct postgres *c, size_t rows,
 			  struct explanation *out, struct error *err)
 {
-	struct keyset *k = &c->pass.keyset;
-	enum keyset_step begin = k->step;
-	struct strlist last = k->last;
+	struct paged_pass *p = &c->pass;
+	enum paged_step begin = p->step;
+	struct strlist last = p->last;
 	bool hold = c->pass.scan->mark->tail == TAIL_HOLD;
 	int rc = 0;
 
-	for (; !rc && k->step < KEYSET_DONE; k->step++) {
+	for (; !rc && p->step < PAGED_DONE; p->step++) {
 		struct query q;
 
-		if (!postgres_source_keyset_applies(c, k->step) ||
-		    (k->step == KEYSET_TAIL && hold))
+		if (!paged_pass_applies(p, p->step) ||
+		    (p->step == PAGED_TAIL && hold))
 			continue;
 		postgres_source_query_init(&q, QUERY_STREAM);
 		postgres_source_keyset_write_page(c, &q, rows);
-		rc = explain_query(c, explain_purpose(k->step), &q, out, err);
-		k->last = (struct strlist)STRLIST_INIT;
+		rc = explain_query(c, paged_step_purpose(p->step), &q, out,
+				   err);
+		p->last = (struct strlist)STRLIST_INIT;
 	}
-	k->step = begin;
-	k->last = last;
+	p->step = begin;
+	p->last = last;
 	return rc;
 }
 
@@ -71,7 +56,7 @@ static int explain_keyset(struct postgres *c, size_t rows,
 static int explain_blocks(struct postgres *c, struct explanation *out,
 			  struct error *err)
 {
-	const struct blocks *b = &c->pass.blocks;
+	const struct blocks *b = &c->blocks;
 	const char *alias = c->layout.table.alias;
 	struct query q;
 

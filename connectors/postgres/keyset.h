@@ -8,14 +8,10 @@
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 
-/* keyset.c: has the step anything to read? The statement of its next page, for
- * a stream. */
-bool postgres_source_keyset_applies(const struct postgres *c,
-				    enum keyset_step step);
+/* keyset.c: the statement of the step's next page, for a stream. */
 void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
 				       size_t rows);
 
-bool postgres_source_keyset_has_lag(const struct postgres *c);
 /* Append which rows the whole pass may read, by their mark. */
 void postgres_source_keyset_write_reach(const struct postgres *c,
 					struct query *q);
@@ -50,8 +46,6 @@ void postgres_source_keyset_leaves_note(
 	struct postgres *c); /* into the running mark */
 void postgres_source_keyset_leaves_next(
 	struct postgres *c); /* the one under way is read */
-bool postgres_source_keyset_has_leaf(
-	const struct postgres *c); /* is one to be read? */
 /* The one that the step reads; NULL in any other step. */
 const struct leaf *postgres_source_keyset_leaf(const struct postgres *c);
 

@@ -4,35 +4,6 @@
 #include "connectors/postgres/keyset.h"
 #include "core/base/alloc.h"
 
-bool postgres_source_keyset_has_lag(const struct postgres *c)
-{
-	const struct watermark_spec *mark = c->pass.scan->mark;
-
-	return mark->strategy == STRATEGY_TIMESTAMP ? mark->lag_us > 0
-						    : mark->lag_count > 0;
-}
-
-/* The position where the run began, in the total order. False if only the mark
- * is known: then rows at the mark itself are still to be read. */
-static bool keyset_from(const struct postgres *c, struct strlist *out)
-{
-	const struct source_layout *l = &c->layout;
-	const struct watermark *from = c->pass.scan->from;
-
-	if (!from->value || from->key.n != l->n_key)
-		return false;
-	for (size_t i = 0; i < l->n_order; i++) {
-		const char *text = from->value;
-		for (size_t k = 0; k < l->n_key; k++) {
-			if (l->order[i] == l->key[k] &&
-			    (long)l->order[i] != l->mark)
-				text = from->key.items[k];
-		}
-		strlist_add(out, text);
-	}
-	return true;
-}
-
 void postgres_source_keyset_compare_mark(const struct postgres *c,
 					 struct query *q,
 					 const char *comparison,
@@ -72,7 +43,7 @@ static void keyset_write_rest(const struct postgres *c, struct query *q)
 	const struct range all = { range->from, NULL, range->nulls };
 	struct strlist from = STRLIST_INIT;
 
-	if (!range->nulls && keyset_from(c, &from))
+	if (!range->nulls && paged_pass_from(&c->pass, &from))
 		postgres_source_query_compare(q, &c->layout, 0, ">", &from);
 	else
 		postgres_source_keyset_write_range(c, q, &all);
@@ -128,9 +99,9 @@ void postgres_source_keyset_write_reach(const struct postgres *c,
 		postgres_source_keyset_write_range(c, q, scan->range);
 		return;
 	}
-	if (!scan->from->value || postgres_source_keyset_has_leaf(c))
+	if (!scan->from->value || c->pass.parts)
 		strbuf_addstr(&q->sql, "true");
-	else if (postgres_source_keyset_has_lag(c))
+	else if (paged_pass_has_lag(&c->pass))
 		keyset_look_back(c, q);
 	else
 		postgres_source_keyset_compare_mark(c, q,
@@ -145,7 +116,7 @@ void postgres_source_keyset_write_past(const struct postgres *c,
 {
 	struct strlist from = STRLIST_INIT;
 
-	if (postgres_source_keyset_has_lag(c) || !keyset_from(c, &from)) {
+	if (paged_pass_has_lag(&c->pass) || !paged_pass_from(&c->pass, &from)) {
 		postgres_source_keyset_write_reach(c, q);
 	} else {
 		postgres_source_query_compare(q, &c->layout, 0, ">", &from);
@@ -166,18 +137,18 @@ void postgres_source_keyset_write_begin(const struct postgres *c,
 		keyset_write_rest(c, q);
 		return;
 	}
-	switch (c->pass.keyset.step) {
-	case KEYSET_NULLS:
+	switch (c->pass.step) {
+	case PAGED_NULLS:
 		strbuf_addstr(&q->sql, "true");
 		break;
-	case KEYSET_LEAVES:
+	case PAGED_PARTS:
 		strbuf_addf(&q->sql, "%s IS NOT NULL",
 			    source_mark(&c->layout)->sql);
 		break;
-	case KEYSET_LAG:
+	case PAGED_LAG:
 		keyset_look_back(c, q);
 		break;
-	case KEYSET_TAIL:
+	case PAGED_TAIL:
 		if (scan->settled->value) {
 			postgres_source_keyset_compare_mark(
 				c, q, ">", scan->settled->value);
@@ -185,7 +156,7 @@ void postgres_source_keyset_write_begin(const struct postgres *c,
 		}
 		/* fall through */
 	default:
-		if (keyset_from(c, &from))
+		if (paged_pass_from(&c->pass, &from))
 			postgres_source_query_compare(q, &c->layout, 0, ">",
 						      &from);
 		else if (scan->from->value)
@@ -212,21 +183,21 @@ void postgres_source_keyset_write_end(const struct postgres *c, struct query *q)
 			strbuf_addstr(&q->sql, "true");
 		return;
 	}
-	switch (c->pass.keyset.step) {
-	case KEYSET_NULLS:
+	switch (c->pass.step) {
+	case PAGED_NULLS:
 		strbuf_addf(&q->sql, "%s IS NULL",
 			    source_mark(&c->layout)->sql);
 		break;
-	case KEYSET_LEAVES:
-	case KEYSET_LAG:
-		if (keyset_from(c, &from))
+	case PAGED_PARTS:
+	case PAGED_LAG:
+		if (paged_pass_from(&c->pass, &from))
 			postgres_source_query_compare(q, &c->layout, 0,
 						      "<=", &from);
 		else
 			postgres_source_keyset_compare_mark(c, q, "<",
 							    scan->from->value);
 		break;
-	case KEYSET_SETTLED:
+	case PAGED_SETTLED:
 		postgres_source_keyset_compare_mark(c, q,
 						    "<=", scan->settled->value);
 		break;

@@ -144,7 +144,7 @@ static int keyset_check_repeats(struct postgres *c, struct error *err)
 {
 	const struct scan *scan = c->pass.scan;
 	bool marked = scan->mark->nulls == NULLS_SKIP;
-	bool some = scan->from->value && !postgres_source_keyset_has_leaf(c);
+	bool some = scan->from->value && !c->pass.parts;
 	struct query among;
 	int rc;
 

@@ -10,38 +10,33 @@
 
 void postgres_source_keyset_release(struct keyset *k)
 {
-	strlist_release(&k->last);
 	postgres_source_leaves_release(&k->leaves);
 	json_decref(k->known);
 	memset(k, 0, sizeof(*k));
 }
 
-bool postgres_source_keyset_has_leaf(const struct postgres *c)
-{
-	return c->pass.keyset.leaf < c->pass.keyset.leaves.n;
-}
-
 const struct leaf *postgres_source_keyset_leaf(const struct postgres *c)
 {
-	const struct keyset *k = &c->pass.keyset;
+	const struct keyset *k = &c->keyset;
 
-	return k->step == KEYSET_LEAVES && postgres_source_keyset_has_leaf(c)
+	return c->pass.step == PAGED_PARTS && c->pass.parts
 		       ? &k->leaves.items[k->leaf]
 		       : NULL;
 }
 
 static void leaves_seek(struct postgres *c)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 	const char *table = c->pass.scan->source->table;
 	const struct leaf *leaf;
 
 	k->leaf = 0;
-	while (postgres_source_keyset_has_leaf(c) &&
+	while (k->leaf < k->leaves.n &&
 	       postgres_source_leaf_list_has(k->known,
 					     k->leaves.items[k->leaf].oid))
 		k->leaf++;
-	if (!postgres_source_keyset_has_leaf(c))
+	c->pass.parts = k->leaf < k->leaves.n;
+	if (!c->pass.parts)
 		return;
 	leaf = &k->leaves.items[k->leaf];
 	if (c->reread)
@@ -71,7 +66,7 @@ static bool leaves_apply(const struct postgres *c)
 /* Without a mark the pass reads every leaf from its start. */
 int postgres_source_keyset_leaves_begin(struct postgres *c, struct error *err)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 	const struct relation *relation = postgres_source_relation(&c->layout);
 	const struct watermark *from = c->pass.scan->from;
 	int rc;
@@ -95,7 +90,7 @@ int postgres_source_keyset_leaves_begin(struct postgres *c, struct error *err)
 
 void postgres_source_keyset_leaves_resume(struct postgres *c)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 	const json_t *under_way =
 		json_object_get(c->pass.scan->from->pending, LEAF);
 	json_int_t oid =
@@ -103,7 +98,7 @@ void postgres_source_keyset_leaves_resume(struct postgres *c)
 	const json_t *at = json_object_get(under_way, "at");
 	size_t n = json_array_size(at);
 
-	if (!postgres_source_keyset_has_leaf(c) || n != c->layout.n_order)
+	if (!c->pass.parts || n != c->layout.n_order)
 		return;
 	/* A state store may hold what others have written. */
 	for (size_t j = 0; j < n; j++)
@@ -116,7 +111,7 @@ void postgres_source_keyset_leaves_resume(struct postgres *c)
 			continue;
 		k->leaf = i;
 		for (size_t j = 0; j < n; j++)
-			strlist_add(&k->last,
+			strlist_add(&c->pass.last,
 				    json_string_value(json_array_get(at, j)));
 	}
 }
@@ -137,7 +132,7 @@ static json_t *leaves_position(const struct strlist *last)
 
 void postgres_source_keyset_leaves_note(struct postgres *c)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 	struct watermark *w = &c->pass.mark.at;
 	const struct leaf *leaf = postgres_source_keyset_leaf(c);
 	json_t *list, *at;
@@ -150,7 +145,7 @@ void postgres_source_keyset_leaves_note(struct postgres *c)
 	json_object_del(w->pending, LEAF);
 	if (!postgres_source_leaf_list_applies(
 		    postgres_source_relation(&c->layout)) &&
-	    !postgres_source_keyset_has_leaf(c))
+	    !c->pass.parts)
 		return;
 	list = json_array();
 	for (size_t i = 0; i < k->leaves.n; i++) {
@@ -159,7 +154,7 @@ void postgres_source_keyset_leaves_note(struct postgres *c)
 			json_array_append_new(list, json_integer(oid));
 	}
 	json_object_set_new(w->pending, LEAF_LIST, list);
-	at = leaf && k->last.n ? leaves_position(&k->last) : NULL;
+	at = leaf && c->pass.last.n ? leaves_position(&c->pass.last) : NULL;
 	if (at)
 		json_object_set_new(w->pending, LEAF,
 				    json_pack("{s:I, s:o}", "relation",
@@ -168,11 +163,11 @@ void postgres_source_keyset_leaves_note(struct postgres *c)
 
 void postgres_source_keyset_leaves_next(struct postgres *c)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 
 	json_array_append_new(k->known,
 			      json_integer(k->leaves.items[k->leaf].oid));
-	strlist_release(&k->last);
+	strlist_release(&c->pass.last);
 	leaves_seek(c);
 	postgres_source_keyset_leaves_note(c);
 }

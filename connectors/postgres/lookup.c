@@ -15,8 +15,8 @@
 static size_t lookup_left(const struct postgres *c)
 {
 	if (!c->pass.scan->keys)
-		return !c->pass.lookup.all;
-	return c->pass.scan->keys->n / c->layout.n_key - c->pass.lookup.asked;
+		return c->pass.step != PAGED_DONE;
+	return c->pass.scan->keys->n / c->layout.n_key - c->pass.asked;
 }
 
 /* Value `i` of `n` keys from `first` on, as an array's text. */
@@ -62,7 +62,7 @@ static void lookup_write_keys(const struct postgres *c, struct query *q,
 	}
 	strbuf_addstr(&q->sql, " FROM ROWS FROM (");
 	for (size_t i = 0; i < l->n_key; i++) {
-		char *array = lookup_array(c, c->pass.lookup.asked, n, i);
+		char *array = lookup_array(c, c->pass.asked, n, i);
 
 		strbuf_addstr(&q->sql, i ? ", pg_catalog.unnest("
 					 : "pg_catalog.unnest(");
@@ -131,7 +131,7 @@ static int lookup_begin(struct postgres *c, struct error *err)
 	bool small = false;
 	int rc;
 
-	if (c->pass.lookup.asked || !c->pass.scan->keys)
+	if (c->pass.asked || !c->pass.scan->keys)
 		return 0;
 	rc = pg_explain_seems_small(c->pg, c->layout.table.sql,
 				    n < LOOKUP_KEYS ? n : LOOKUP_KEYS, &small,
@@ -154,9 +154,9 @@ static int lookup_open(struct postgres *c, const struct batch *b,
 	postgres_source_query_release(&q);
 	if (rc)
 		return rc;
-	c->pass.lookup.asked += n;
-	c->pass.lookup.all = true;
-	c->pass.lookup.streaming = true;
+	c->pass.asked += n;
+	c->pass.step = PAGED_DONE;
+	c->pass.streaming = true;
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
 
 		if (rc < 0)
 			return postgres_source_rows_stream_failed(c, b, err);
-		c->pass.lookup.streaming = rc > 0;
+		c->pass.streaming = rc > 0;
 		if (!rc && !lookup_left(c))
 			rc = lookup_hash(c, false, err);
 		if (rc < 0)
@@ -184,11 +184,11 @@ static int lookup_fill(struct postgres *c, struct batch *b, struct error *err)
 int postgres_source_lookup_next(struct postgres *c, struct batch *out,
 				struct error *err)
 {
-	struct lookup *l = &c->pass.lookup;
+	const struct paged_pass *p = &c->pass;
 	int rc = 0;
 
-	while (!rc && !out->n_rows && (l->streaming || lookup_left(c))) {
-		if (!l->streaming)
+	while (!rc && !out->n_rows && (p->streaming || lookup_left(c))) {
+		if (!p->streaming)
 			rc = lookup_open(c, out, err);
 		if (!rc)
 			rc = lookup_fill(c, out, err);

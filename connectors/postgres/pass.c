@@ -4,21 +4,21 @@
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
 
-void postgres_source_pass_release(struct pass *p)
+void postgres_source_pass_release(struct postgres *c)
 {
-	running_mark_release(&p->mark);
-	watermark_release(&p->durable);
-	postgres_source_keyset_release(&p->keyset);
-	postgres_source_blocks_release(&p->blocks);
-	memset(p, 0, sizeof(*p));
+	paged_pass_release(&c->pass);
+	watermark_release(&c->durable.mark);
+	c->durable.unflushed = 0;
+	postgres_source_keyset_release(&c->keyset);
+	postgres_source_blocks_release(&c->blocks);
 }
 
 int postgres_end_pass(struct postgres *c, struct error *err)
 {
-	bool open = c->pass.blocks.in_transaction;
+	bool open = c->blocks.in_transaction;
 
 	pg_stream_abort(c->pg);
-	postgres_source_pass_release(&c->pass);
+	postgres_source_pass_release(c);
 	return open ? pg_exec(c->pg, "ROLLBACK", err) : 0;
 }
 

@@ -23,11 +23,11 @@ static int pause_stream(struct postgres *c, struct error *err)
 
 static int pause_keyset(struct postgres *c, struct error *err)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 
-	if (!k->streaming)
+	if (!c->pass.streaming)
 		return 0;
-	k->streaming = false;
+	c->pass.streaming = false;
 	k->cut = !c->layout.key_unique;
 	return pause_stream(c, err);
 }
@@ -37,7 +37,7 @@ static int pause_keyset(struct postgres *c, struct error *err)
  * needed will do next time. */
 static int pause_blocks(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->pass.blocks;
+	struct blocks *b = &c->blocks;
 	int rc = 0;
 
 	if (b->streaming) {
@@ -72,7 +72,7 @@ int postgres_pause(struct connector *base, struct error *err)
 static void pause_write_key(const struct postgres *c, struct strbuf *sb)
 {
 	const struct source_layout *l = &c->layout;
-	const struct strlist *last = &c->pass.keyset.last;
+	const struct strlist *last = &c->pass.last;
 
 	for (size_t k = 0; k < l->n_key; k++) {
 		size_t i = 0;
@@ -86,19 +86,21 @@ static void pause_write_key(const struct postgres *c, struct strbuf *sb)
 int postgres_source_pause_check_ties(struct postgres *c, size_t first,
 				     struct error *err)
 {
-	struct keyset *k = &c->pass.keyset;
+	struct keyset *k = &c->keyset;
 	struct strbuf key = STRBUF_INIT;
 	struct pg_result *r = NULL;
 	struct query q;
 	int rc;
 
-	if (!k->cut || !k->last.n)
+	if (!k->cut || !c->pass.last.n)
 		return 0;
 	postgres_source_query_init(&q, QUERY_PARAMETERS);
 	postgres_source_query_count(&q, &c->layout, "count(*)");
-	postgres_source_query_compare(&q, &c->layout, first, ">=", &k->last);
+	postgres_source_query_compare(&q, &c->layout, first,
+				      ">=", &c->pass.last);
 	strbuf_addstr(&q.sql, " AND ");
-	postgres_source_query_compare(&q, &c->layout, first, "<=", &k->last);
+	postgres_source_query_compare(&q, &c->layout, first,
+				      "<=", &c->pass.last);
 	rc = pg_query(c->pg, &r, q.sql.data, "1t", q.n,
 		      (const char *const *)q.params, err);
 	if (!rc && strtoll(pg_value(r, 0, 0), NULL, 10) > 1) {

@@ -100,14 +100,13 @@ static int postgres_scan(struct connector *base, const struct scan *scan,
 		rc = postgres_layout(c, scan->source, scan->mark, err);
 	if (rc)
 		return rc;
-	c->pass.scan = scan;
-	running_mark_begin(&c->pass.mark, scan);
+	rc = paged_pass_begin(&c->pass, base, &postgres_source_pages,
+			      &c->layout, scan, err);
 	if (scan_is_ordered(scan) && !scan->range)
 		postgres_source_durable_begin(
 			c, scan->mark->strategy == STRATEGY_SEQUENCE
 				   ? c->unflushed
 				   : 0);
-	rc = postgres_source_rows_begin(c, err);
 	if (rc || !scan_is_ordered(scan))
 		return rc;
 	rc = scan->mark->strategy == STRATEGY_XMIN
@@ -131,7 +130,7 @@ static int postgres_next(struct connector *base, struct batch *out,
 	else if (scan->mark->strategy == STRATEGY_XMIN)
 		rc = postgres_source_blocks_next(c, out, err);
 	else
-		rc = postgres_source_keyset_next(c, out, err);
+		rc = paged_pass_next(&c->pass, out, err);
 	return postgres_source_shape_judge(c, scan->source, scan->mark, rc,
 					   err);
 }
@@ -147,7 +146,7 @@ static void postgres_close(struct connector *base)
 
 	if (!c)
 		return;
-	postgres_source_pass_release(&c->pass);
+	postgres_source_pass_release(c);
 	source_layout_release(&c->layout);
 	free(c->mark_column);
 	pg_close(c->pg);

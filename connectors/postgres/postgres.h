@@ -6,34 +6,16 @@
 #define TIDEMARK_CONNECTORS_POSTGRES_POSTGRES_H
 
 #include "clients/pg.h"
-#include "connectors/common/running_mark.h"
+#include "connectors/common/paged_pass.h"
 #include "connectors/postgres/layout.h"
 #include "core/plugin/connector.h"
 
-/* Steps of a keyset pass, in this order; a batch never holds rows of two. */
-enum keyset_step {
-	KEYSET_LEAVES, /* up to the mark, in tables attached since */
-	KEYSET_NULLS, /* rows without a mark */
-	KEYSET_LAG, /* looking back behind the mark */
-	KEYSET_SETTLED, /* from the mark to the settled point: moves the mark */
-	KEYSET_TAIL, /* past the settled point: comes again */
-	KEYSET_DONE,
-};
-
-/* Pages by (mark, key): timestamp and sequence. */
+/* PostgreSQL's part of a pass over pages: timestamp and sequence. */
 struct keyset {
-	enum keyset_step step;
-	struct strlist last; /* position of the last row; empty: step's begin */
-	size_t limit; /* the present page's */
-	size_t read; /* its rows so far */
-	bool streaming;
 	bool cut; /* the page was left among rows that may tie */
 	struct leaves leaves; /* the leaves, if it has several */
 	json_t *known; /* leaves read up to the mark, or NULL: all */
 	size_t leaf; /* the first that is not; leaves.n: none */
-	double row_bytes; /* on average, so far; 0: unknown */
-	bool measured; /* first_mark is set */
-	double first_mark; /* for progress alone */
 };
 
 /* Ranges of blocks, leaf by leaf: xmin. */
@@ -60,25 +42,11 @@ struct blocks {
 	bool done;
 };
 
-/* Rows of given keys, or each row there is. */
-struct lookup {
-	size_t asked; /* keys so far */
-	bool all; /* the one statement for each row has begun */
-	bool streaming;
-};
-
-struct pass {
-	const struct scan *scan;
-	struct running_mark mark;
-	/* How far the log must be flushed before the running mark may be handed
-	 * over; 0: it may. Until then `durable` is handed over. */
+/* How far the log must be flushed before the running mark may be handed over;
+ * 0: it may. Until then `mark` is handed over. */
+struct durable {
 	uint64_t unflushed;
-	struct watermark durable;
-	int64_t rows; /* delivered so far */
-	bool open; /* failpoint snapshot_opened has been passed */
-	struct keyset keyset;
-	struct blocks blocks;
-	struct lookup lookup;
+	struct watermark mark;
 };
 
 struct postgres {
@@ -89,19 +57,23 @@ struct postgres {
 					      * NULL */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
-	/* As pass.unflushed, of what settle() has found: strategy sequence. */
+	/* As durable.unflushed, of what settle() has found: strategy
+	 * sequence. */
 	uint64_t unflushed;
 	/* settle() found that rows up to the mark may be new: sequence. */
 	bool reread;
 	bool log_hidden; /* how far the log is flushed cannot be asked */
 	bool hashes; /* the session's nested loops are off, for keys */
-	struct pass pass;
+	struct paged_pass pass; /* xmin: the scan, the running mark, `rows` */
+	struct durable durable;
+	struct keyset keyset;
+	struct blocks blocks;
 };
 
 extern const struct connector_ops postgres_connector;
 
 /* pass.c */
-void postgres_source_pass_release(struct pass *p);
+void postgres_source_pass_release(struct postgres *c);
 /* Leave what a pass has open: its statement, its transaction. */
 int postgres_end_pass(struct postgres *c, struct error *err);
 /* The layout for this source and mark; read anew if it is another's. */
@@ -109,7 +81,6 @@ int postgres_layout(struct postgres *c, const struct source_spec *source,
 		    const struct watermark_spec *mark, struct error *err);
 
 /* rows.c */
-int postgres_source_rows_begin(struct postgres *c, struct error *err);
 /* Append the current row of the stream to the batch. */
 int postgres_source_rows_append(struct postgres *c, struct batch *b,
 				struct error *err);
@@ -122,9 +93,8 @@ int postgres_source_rows_failpoints(struct postgres *c, size_t read,
 				    struct error *err);
 
 /* keyset.c, keyset_leaves.c */
+extern const struct paged_pages postgres_source_pages;
 int postgres_source_keyset_begin(struct postgres *c, struct error *err);
-int postgres_source_keyset_next(struct postgres *c, struct batch *out,
-				struct error *err);
 void postgres_source_keyset_release(struct keyset *k);
 
 /* blocks.c */

@@ -6,19 +6,6 @@
 #include "core/base/failpoint.h"
 #include "core/data/value.h"
 
-int postgres_source_rows_begin(struct postgres *c, struct error *err)
-{
-	struct pass *p = &c->pass;
-	const struct source_column *mark = source_mark(&c->layout);
-
-	if (p->scan->schema->n_columns != c->layout.n_columns)
-		return error_set(err, ERROR_BUG,
-				 "scan: the schema is not that of describe");
-	if (mark && c->layout.mark >= (long)c->layout.n_columns)
-		running_mark_hide(&p->mark, mark->type.kind);
-	return 0;
-}
-
 static int rows_decode(const struct source_column *c, struct vector *v,
 		       size_t row, const struct pg_field_bytes *f,
 		       struct error *err)

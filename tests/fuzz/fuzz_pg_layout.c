@@ -122,18 +122,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source_spec source = { .table = "t" };
 	struct schema schema;
 	struct scan scan = { .source = &source, .schema = &schema };
-	struct postgres c = { .pass = { .scan = &scan } };
+	struct postgres c = { .pg = NULL };
 	struct batch batch;
 
 	schema_init(&schema);
 	fuzz_layout(&in, &c.layout, &schema);
-	fuzz_check(!postgres_source_rows_begin(&c, NULL));
+	fuzz_check(
+		!paged_pass_begin(&c.pass, NULL, NULL, &c.layout, &scan, NULL));
 	batch_init(&batch, &schema);
 	row = (struct pg_row){ .width = c.layout.n_columns +
 					(c.layout.mark >= 0) };
 	fuzz_rows(&in, &c, &batch);
 	pg_row_release(&row);
-	running_mark_release(&c.pass.mark);
+	paged_pass_release(&c.pass);
 	batch_release(&batch);
 	schema_release(&schema);
 	free(c.layout.own);
