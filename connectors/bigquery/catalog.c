@@ -146,9 +146,7 @@ static int catalog_expression(struct bigquery_source *s,
 
 	if (!rc) {
 		c = &l->all[l->n_all++];
-		c->name = xstrdup(e->name);
-		c->expression = xstrdup(e->sql);
-		c->sql = xstrfmt("(%s\n)", e->sql);
+		source_column_express(c, e);
 		c->nullable = true;
 		catalog_set_type(c, bigquery_rows_field(rows, 0));
 	}

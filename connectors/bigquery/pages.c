@@ -176,19 +176,8 @@ static int pages_decode(struct paged_source *base, struct vector *v, size_t row,
 static int pages_append(struct paged_source *base, struct batch *b,
 			struct error *err)
 {
-	const struct source_layout *l = &base->layout;
-	struct vector *hidden = &base->pass.mark.hidden;
-	int rc;
+	int rc = paged_take_row(base, b, pages_decode, err);
 
-	batch_reserve_row(b);
-	for (size_t i = 0; i < l->n_columns; i++) {
-		if (pages_decode(base, &b->vectors[i], b->n_rows, i, err))
-			return paged_blame(base, b, i, pages_decode, err);
-	}
-	if (hidden->validity &&
-	    pages_decode(base, hidden, 0, l->n_columns, err))
-		return paged_blame(base, b, l->n_columns, pages_decode, err);
-	rc = paged_check_row(base, b, pages_decode, err);
 	if (!rc)
 		batch_row_done(b);
 	return rc;

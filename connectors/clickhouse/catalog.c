@@ -199,9 +199,7 @@ static int catalog_expressions(struct clickhouse_source *s,
 		if (!rc && rows.n_rows && rows.n_columns > 1 &&
 		    clickhouse_cell(&rows, 0, 1)) {
 			c = &l->all[l->n_all++];
-			c->name = xstrdup(e->name);
-			c->expression = xstrdup(e->sql);
-			c->sql = xstrfmt("(%s\n)", e->sql);
+			source_column_express(c, e);
 			catalog_set_type(c, clickhouse_cell(&rows, 0, 1), NULL);
 		}
 		clickhouse_rows_release(&rows);

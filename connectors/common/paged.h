@@ -179,6 +179,10 @@ int paged_blame(struct paged_source *s, struct batch *b, size_t column,
 /* The same if its key has a NULL. */
 int paged_check_row(struct paged_source *s, struct batch *b,
 		    paged_decode decode, struct error *err);
+/* Decode the row at hand into the batch and the hidden mark, and check it. The
+ * caller ends it with batch_row_done(). */
+int paged_take_row(struct paged_source *s, struct batch *b, paged_decode decode,
+		   struct error *err);
 
 /* paged_lookup.c: rows of given keys, in place of paged steps. */
 int paged_lookup(struct paged_source *s, struct batch *out, struct error *err);

@@ -36,3 +36,19 @@ int paged_check_row(struct paged_source *s, struct batch *b,
 	}
 	return 0;
 }
+
+int paged_take_row(struct paged_source *s, struct batch *b, paged_decode decode,
+		   struct error *err)
+{
+	const struct source_layout *l = &s->layout;
+	struct vector *hidden = &s->pass.mark.hidden;
+
+	batch_reserve_row(b);
+	for (size_t i = 0; i < l->n_columns; i++) {
+		if (decode(s, &b->vectors[i], b->n_rows, i, err))
+			return paged_blame(s, b, i, decode, err);
+	}
+	if (hidden->validity && decode(s, hidden, 0, l->n_columns, err))
+		return paged_blame(s, b, l->n_columns, decode, err);
+	return paged_check_row(s, b, decode, err);
+}

@@ -5,6 +5,7 @@
 
 #include "connectors/common/names.h"
 #include "core/base/alloc.h"
+#include "core/data/table_name.h"
 
 #define LAYOUT_MOST_KEYS 32
 
@@ -73,6 +74,15 @@ bool source_index_begins_with(const struct source_layout *l, const char *column)
 	return false;
 }
 
+void source_layout_write_order(struct strbuf *sb, const struct source_layout *l,
+			       char quote)
+{
+	for (size_t i = 0; i < l->n_order; i++) {
+		strbuf_addstr(sb, i ? ", " : "");
+		sql_quote_name(sb, l->columns[l->order[i]]->name, quote);
+	}
+}
+
 static long layout_find(const struct source_layout *l, const char *name)
 {
 	for (size_t i = 0; i < l->n_columns; i++) {
@@ -91,6 +101,15 @@ struct source_column *source_column_find(const struct source_layout *l,
 			return c;
 	}
 	return NULL;
+}
+
+/* The user's SQL may end in a comment: the line's end closes it. */
+void source_column_express(struct source_column *c,
+			   const struct source_expression *e)
+{
+	c->name = xstrdup(e->name);
+	c->expression = xstrdup(e->sql);
+	c->sql = xstrfmt("(%s\n)", e->sql);
 }
 
 static int layout_missing(const struct source_layout *l, const char *what,

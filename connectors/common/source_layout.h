@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_CONNECTORS_COMMON_SOURCE_LAYOUT_H
 #define TIDEMARK_CONNECTORS_COMMON_SOURCE_LAYOUT_H
 
+#include "core/base/strbuf.h"
 #include "core/plugin/connector.h"
 
 struct source_column {
@@ -90,6 +91,9 @@ void source_table_release(struct source_table *t);
 void source_layout_to_schema(const struct source_layout *l,
 			     const struct source_rules *rules,
 			     const char *table, struct schema *out);
+/* Fill name and SQL of a column that stands for the user's expression. */
+void source_column_express(struct source_column *c,
+			   const struct source_expression *e);
 /* A column of that name, before or after the choice; or NULL. */
 struct source_column *source_column_find(const struct source_layout *l,
 					 const char *name, bool expression);
@@ -99,6 +103,9 @@ const struct source_column *source_mark(const struct source_layout *l);
 size_t source_layout_width(const struct source_layout *l);
 bool source_index_begins_with(const struct source_layout *l,
 			      const char *column);
+/* Append the names of the total order's columns: "a", "b". */
+void source_layout_write_order(struct strbuf *sb, const struct source_layout *l,
+			       char quote);
 /* The kinds of every engine's marks: dates and timestamps, or whole numbers. */
 bool source_mark_fits(const struct source_column *c, enum strategy strategy);
 

@@ -217,9 +217,7 @@ static int catalog_expressions(struct duckdb_source *s,
 		rc = catalog_probe(s, &l->table, key, e->sql, "true", &a, err);
 		if (!rc) {
 			c = &l->all[l->n_all++];
-			c->name = xstrdup(e->name);
-			c->expression = xstrdup(e->sql);
-			c->sql = xstrfmt("(%s\n)", e->sql);
+			source_column_express(c, e);
 			c->nullable = true;
 			catalog_set_type(c, paged_cell(&a, 0, 1));
 		}

@@ -173,9 +173,7 @@ static void columns_fill_expression(struct source_column *c,
 				    const struct source_expression *e,
 				    const struct mysql_client_field *f)
 {
-	c->name = xstrdup(e->name);
-	c->expression = xstrdup(e->sql);
-	c->sql = xstrfmt("(%s\n)", e->sql);
+	source_column_express(c, e);
 	c->output = xstrdup(c->sql);
 	columns_set_type(c, mysql_source_type_of_field(f));
 	mysql_source_type_digits(f, &c->type);

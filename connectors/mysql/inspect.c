@@ -10,7 +10,6 @@
 #include "connectors/mysql/source.h"
 #include "connectors/mysql/zone.h"
 #include "core/base/alloc.h"
-#include "core/data/table_name.h"
 
 struct inspection {
 	struct mysql_source *c;
@@ -28,10 +27,7 @@ static void inspect_index(struct inspection *x)
 	if (mark->expression || l->table.view || mysql_source_page_index(l))
 		return;
 	strbuf_addf(&fix, "ALTER TABLE %s ADD INDEX (", l->table.sql);
-	for (size_t i = 0; i < l->n_order; i++) {
-		strbuf_addstr(&fix, i ? ", " : "");
-		sql_quote_name(&fix, l->columns[l->order[i]]->name, '`');
-	}
+	source_layout_write_order(&fix, l, '`');
 	strbuf_addch(&fix, ')');
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
 		     fix.data,

@@ -153,19 +153,8 @@ static int rows_decode(struct paged_source *base, struct vector *v, size_t row,
 static int rows_append(struct paged_source *base, struct batch *b,
 		       struct error *err)
 {
-	const struct source_layout *l = &base->layout;
-	struct vector *hidden = &base->pass.mark.hidden;
-	size_t row = b->n_rows;
-	int rc;
+	int rc = paged_take_row(base, b, rows_decode, err);
 
-	batch_reserve_row(b);
-	for (size_t i = 0; i < l->n_columns; i++) {
-		if (rows_decode(base, &b->vectors[i], row, i, err))
-			return paged_blame(base, b, i, rows_decode, err);
-	}
-	if (hidden->validity && rows_decode(base, hidden, 0, l->n_columns, err))
-		return paged_blame(base, b, l->n_columns, rows_decode, err);
-	rc = paged_check_row(base, b, rows_decode, err);
 	if (!rc)
 		batch_row_done(b);
 	return rc;

@@ -189,9 +189,7 @@ static void columns_fill(struct source_column *column, struct wire_column *wire,
 			 const struct source_expression *expression)
 {
 	if (expression) {
-		column->name = xstrdup(expression->name);
-		column->expression = xstrdup(expression->sql);
-		column->sql = xstrfmt("(%s\n)", expression->sql);
+		source_column_express(column, expression);
 	} else {
 		column->name = xstrdup(pg_value(r, row, 0));
 		column->sql = columns_qualified(table, column->name);

@@ -24,19 +24,6 @@ struct inspection_of {
 	struct problems *out;
 };
 
-/* "(mark, key...)" for a statement. */
-static void inspect_write_order(struct strbuf *sb,
-				const struct source_layout *l)
-{
-	strbuf_addch(sb, '(');
-	for (size_t i = 0; i < l->n_order; i++) {
-		const struct source_column *c = l->columns[l->order[i]];
-		strbuf_addstr(sb, i ? ", " : "");
-		sql_quote_name(sb, c->name, '"');
-	}
-	strbuf_addch(sb, ')');
-}
-
 static void inspect_index(struct inspection_of *x)
 {
 	const struct source_layout *l = &x->c->layout;
@@ -48,10 +35,11 @@ static void inspect_index(struct inspection_of *x)
 	    kind == RELATION_FOREIGN ||
 	    postgres_source_indexes_begin_with(l, mark->name))
 		return;
-	strbuf_addf(&fix, "CREATE INDEX %sON %s ",
+	strbuf_addf(&fix, "CREATE INDEX %sON %s (",
 		    kind == RELATION_PARTITIONED ? "" : "CONCURRENTLY ",
 		    l->table.sql);
-	inspect_write_order(&fix, l);
+	source_layout_write_order(&fix, l, '"');
+	strbuf_addch(&fix, ')');
 	problems_add(x->out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
 		     fix.data,
 		     "no index of %s begins with \"%s\": every page sorts the "

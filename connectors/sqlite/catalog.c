@@ -234,9 +234,7 @@ static void catalog_fill_expression(struct source_column *c,
 	const struct sqlite_source_type *how =
 		sqlite_source_type_of(declared ? declared : cast, &c->type);
 
-	c->name = xstrdup(e->name);
-	c->expression = xstrdup(e->sql);
-	c->sql = xstrfmt("(%s\n)", e->sql);
+	source_column_express(c, e);
 	c->output = xstrdup(c->sql);
 	c->how = how;
 	c->ordered = how->ordered;

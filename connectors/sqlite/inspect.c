@@ -7,7 +7,6 @@
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 #include "core/data/table_identity.h"
-#include "core/data/table_name.h"
 
 /* SQLite gives a table nothing that tells it from a later one of its name: its
  * numbers are used again. */
@@ -42,10 +41,7 @@ static void inspect_index(struct sqlite_source *s,
 		return;
 	strbuf_addf(&fix, "CREATE INDEX %s_%s ON %s (", l->table.name,
 		    mark->name, l->table.alias);
-	for (size_t i = 0; i < l->n_order; i++) {
-		strbuf_addstr(&fix, i ? ", " : "");
-		sql_quote_name(&fix, l->columns[l->order[i]]->name, '"');
-	}
+	source_layout_write_order(&fix, l, '"');
 	strbuf_addch(&fix, ')');
 	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",
 		     fix.data,
