@@ -5,6 +5,8 @@
 #include "core/data/table_name.h"
 #include "destinations/clickhouse/internal.h"
 
+#define DDL_WAITS "SETTINGS alter_sync = 2, mutations_sync = 2"
+
 void clickhouse_target_ddl_marks(struct strbuf *sb, const char *table)
 {
 	strbuf_addf(sb,
@@ -178,6 +180,23 @@ void clickhouse_target_ddl_input(struct strbuf *sb, const char *table,
 				       " Int64)\nENGINE = Memory");
 }
 
+/* The hash of a row whose column is gone would still say that nothing has to be
+ * written. The server takes the column's files away, and reads 0. */
+static void ddl_clear(struct clickhouse_target_plan *plan,
+		      const struct place *place)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	if (plan->refills) {
+		strbuf_addf(&sql,
+			    "ALTER TABLE %s CLEAR COLUMN " NAME_HASH
+			    "\n" DDL_WAITS,
+			    place->rows);
+		plan_push(&plan->base.inspection.ddl, &sql);
+	}
+	strbuf_release(&sql);
+}
+
 static void ddl_alter(struct clickhouse_target_plan *plan,
 		      const struct place *place, const struct target *target,
 		      const enum drift_step *steps, const char *const *types)
@@ -191,8 +210,7 @@ static void ddl_alter(struct clickhouse_target_plan *plan,
 			    steps[i] == STEP_ADD ? "ADD COLUMN IF NOT EXISTS"
 						 : "MODIFY COLUMN");
 		ddl_column(&sql, target->schema, i, types[i]);
-		strbuf_addstr(&sql, "\nSETTINGS alter_sync = 2, "
-				    "mutations_sync = 2");
+		strbuf_addstr(&sql, "\n" DDL_WAITS);
 		plan_push(&plan->base.inspection.ddl, &sql);
 	}
 	strbuf_release(&sql);
@@ -254,6 +272,7 @@ void clickhouse_target_ddl_plan(struct clickhouse_target_plan *plan,
 					    &plan->table);
 		plan_push(&plan->base.inspection.ddl, &sql);
 	} else {
+		ddl_clear(plan, place);
 		ddl_alter(plan, place, target, steps, types);
 	}
 	if (!plan->table.exists ||

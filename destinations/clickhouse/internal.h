@@ -164,6 +164,8 @@ struct clickhouse_target_plan {
 	char **wanted; /* types; one for each column of the source */
 	size_t n_wanted;
 	bool has_database;
+	bool refills; /* a dropped column: the stored hashes are of its values
+		       */
 	/* Tables of ours that are not durable yet, quoted; not owned. */
 	const char *volatile_tables[2];
 	size_t n_volatile;

@@ -24,6 +24,20 @@ static char *plan_type(const struct clickhouse_target_plan *plan, size_t i)
 	return xstrdup(c->type);
 }
 
+/* The view shows each column that the table has had. A column that only the
+ * source has is new, and is in no hash. Without a view nobody knows. */
+static bool plan_refills(const struct clickhouse_target_plan *plan)
+{
+	const struct strlist *added = &plan->base.inspection.added;
+
+	for (size_t i = 0; i < added->n; i++)
+		if (!plan->readable.exists ||
+		    clickhouse_target_catalog_find(&plan->readable,
+						   added->items[i]))
+			return true;
+	return false;
+}
+
 /* The drift speaks first, then the refusals. */
 static int clickhouse_target_plan_ddl(struct plan *base, struct error *err)
 {
@@ -32,6 +46,8 @@ static int clickhouse_target_plan_ddl(struct plan *base, struct error *err)
 	char **types = xcalloc(base->drift.n + 1, sizeof(*types));
 
 	(void)err;
+	plan->refills = plan->table.exists && !base->target->refresh &&
+			plan_refills(plan);
 	for (size_t i = 0; i < base->drift.n; i++)
 		types[i] = plan_type(plan, i);
 	clickhouse_target_ddl_plan(plan, base->place, base->target,

@@ -118,16 +118,19 @@ static int prepare_refresh(struct clickhouse_target *d,
 	return rc;
 }
 
-/* A table that is new, is not the one that the row was about, or has got a
- * column. All rows have to be read again. */
-static bool prepare_row(struct clickhouse_target *d,
-			const struct clickhouse_target_plan *plan,
-			const struct target *target, const char *uuid,
-			struct mark_row *next)
+/* A table that is new, is not the one that the row was about, or gets a column.
+ * All rows have to be read again. */
+static bool prepare_is_again(const struct clickhouse_target_plan *plan,
+			     const struct target *target)
 {
-	if (plan->mark.found &&
-	    (target->refresh || !plan->base.inspection.anew))
-		return false;
+	return !plan->mark.found ||
+	       (!target->refresh && plan->base.inspection.anew);
+}
+
+static void prepare_row(struct clickhouse_target *d,
+			const struct clickhouse_target_plan *plan,
+			const char *uuid, struct mark_row *next)
+{
 	if (!plan->mark.found)
 		next->fence = next->rows_total = 0;
 	prepare_set(&next->watermark, NULL);
@@ -136,7 +139,6 @@ static bool prepare_row(struct clickhouse_target *d,
 	prepare_set(&next->table_uuid, xstrdup(uuid));
 	prepare_set(&next->written_at, NULL);
 	next->target_rows = 0;
-	return true;
 }
 
 static bool prepare_claim(const struct target *target, struct mark_row *next,
@@ -159,11 +161,13 @@ static bool prepare_claim(const struct target *target, struct mark_row *next,
 	return changed;
 }
 
+/* `again`: the row forgets its mark, and speaks of the table `uuid` from now
+ * on. */
 static int prepare_mark(struct clickhouse_target *d,
 			const struct clickhouse_target_plan *plan,
-			const struct target *target, struct error *err)
+			const struct target *target, bool again,
+			const char *uuid, struct error *err)
 {
-	const char *uuid = d->there.uuid ? d->there.uuid : "";
 	struct mark_row next;
 	bool changed;
 	int rc = clickhouse_target_mark_read(d, &d->place, target->pipeline,
@@ -178,8 +182,9 @@ static int prepare_mark(struct clickhouse_target *d,
 	if (rc)
 		return rc;
 	clickhouse_target_mark_row_copy(&next, &d->seen);
-	changed = prepare_row(d, plan, target, uuid, &next);
-	changed = prepare_claim(target, &next, changed);
+	if (again)
+		prepare_row(d, plan, uuid ? uuid : "", &next);
+	changed = prepare_claim(target, &next, again);
 	if (changed)
 		return clickhouse_target_mark_move(d, target->pipeline, &next,
 						   err);
@@ -239,10 +244,18 @@ static int prepare_write(struct clickhouse_target *d,
 			 const struct target *target,
 			 struct clickhouse_target_plan *plan, struct error *err)
 {
-	bool again = !target->refresh && plan->mark.found &&
+	bool other = !target->refresh && plan->mark.found &&
 		     plan->mark.watermark && !plan->base.known;
-	int rc = prepare_ddl(d, plan, target, err);
+	bool again = prepare_is_again(plan, target);
+	/* A run that dies behind the statement leaves a table that has the
+	 * column, and nothing that says it is empty. */
+	bool early = again && plan->base.known && plan->table.exists;
+	int rc = early ? prepare_mark(d, plan, target, true, plan->table.uuid,
+				      err)
+		       : 0;
 
+	if (!rc)
+		rc = prepare_ddl(d, plan, target, err);
 	if (!rc)
 		prepare_durable(d, plan, target);
 	d->doubtful = target->mode == LOAD_APPEND && !target->refresh &&
@@ -251,13 +264,14 @@ static int prepare_write(struct clickhouse_target *d,
 	if (!rc)
 		rc = clickhouse_target_prepare_read(d, d->place.base, err);
 	if (!rc)
-		rc = prepare_mark(d, plan, target, err);
+		rc = prepare_mark(d, plan, target, again && !early,
+				  d->there.uuid, err);
 	if (!rc && target->refresh)
 		rc = prepare_refresh(d, plan, target, err);
 	if (!rc && !target->refresh && plan->base.known &&
 	    plan->mark.watermark && !plan->table.exists)
 		target_say_again(target, "is gone");
-	else if (!rc && again && plan->table.exists)
+	else if (!rc && other && plan->table.exists)
 		target_say_again(target, "was made anew");
 	return rc;
 }

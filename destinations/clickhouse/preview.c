@@ -4,27 +4,29 @@
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
 
-/* The columns by which a row is compared with what is stored of its key. */
-static void preview_columns(struct strbuf *sb, const struct target *target)
+/* The columns by which a row is compared with what is stored of its key;
+ * `hash`: SQL. */
+static void preview_columns(struct strbuf *sb, const struct target *target,
+			    const char *hash)
 {
 	const struct schema *s = target->schema;
 
 	clickhouse_target_statement_key(sb, s, "");
 	if (target->mode == LOAD_APPEND) {
-		strbuf_addstr(sb, ", " NAME_HASH ", " NAME_RAW_SEQ);
+		strbuf_addf(sb, ", %s, " NAME_RAW_SEQ, hash);
 		return;
 	}
 	if (s->mark >= 0 && !schema_is_key(s, (size_t)s->mark)) {
 		strbuf_addstr(sb, ", ");
 		clickhouse_quote_name(sb, s->columns[s->mark].name);
 	}
-	strbuf_addstr(sb, ", " NAME_HASH ", " NAME_VERSION);
+	strbuf_addf(sb, ", %s, " NAME_VERSION, hash);
 }
 
 /* The stored rows are the table's, and those that earlier batches would have
- * written. */
+ * written. Hashes that a run would clear are 0. */
 static void preview_stored(struct clickhouse_target *d,
-			   const struct target *target)
+			   const struct target *target, bool refills)
 {
 	bool append = target->mode == LOAD_APPEND;
 	struct strbuf sb = STRBUF_INIT;
@@ -32,12 +34,14 @@ static void preview_stored(struct clickhouse_target *d,
 	strbuf_addch(&sb, '(');
 	if (d->there.exists && !target->refresh) {
 		strbuf_addstr(&sb, "SELECT ");
-		preview_columns(&sb, target);
+		preview_columns(&sb, target,
+				refills ? "toUInt128(0) AS " NAME_HASH
+					: NAME_HASH);
 		strbuf_addf(&sb, "%s FROM %s UNION ALL ",
 			    append ? "" : ", " NAME_DELETED, d->into);
 	}
 	strbuf_addstr(&sb, "SELECT ");
-	preview_columns(&sb, target);
+	preview_columns(&sb, target, NAME_HASH);
 	strbuf_addf(&sb, "%s FROM %s)",
 		    append ? "" : ", toUInt8(0) AS " NAME_DELETED,
 		    d->previewed);
@@ -97,7 +101,7 @@ int clickhouse_target_preview_prepare(struct clickhouse_target *d,
 			free(d->into);
 			d->into = xstrdup(d->place.rows);
 		}
-		preview_stored(d, target);
+		preview_stored(d, target, plan.refills);
 		d->target = target;
 	}
 	plan_release(&plan.base);
