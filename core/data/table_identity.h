@@ -7,7 +7,7 @@
  * - "engine"
  * - for a server, one of "system_identifier" (PostgreSQL), "server" (MySQL,
  *   ClickHouse) and "project" (BigQuery)
- * - for a file, "file" and "path" (core/base/file_id.h)
+ * - for a file, "file" (DEVICE:INODE) and "path" (from the root, no links)
  * - "database": in ClickHouse and MySQL the table's, in BigQuery the dataset
  * - "table" as it was written
  * - the engine's own number for the table: "table_oid", "table_uuid",

@@ -42,7 +42,7 @@ struct watermark {
 	/* The columns delivered: each one's number at the source, or null if
 	 * the source has it no longer. NULL: a mark of an older version. */
 	json_t *columns;
-	/* Digests of the settings that shape the rows: core/sync/parts/shape.h.
+	/* Digests of the settings that shape the rows, such as `where`.
 	 * NULL: a mark of an older version, or set by hand. */
 	json_t *shape;
 	/* The source's engine, cluster, timeline, database, table oid, ...; or

@@ -91,8 +91,11 @@ struct store_ops {
 	void (*rollback)(struct store *s); /* harmless outside one */
 	/* In a transaction: several statements without parameters. */
 	int (*script)(struct store *s, const char *sql, struct error *err);
-	/* One statement; `row` NULL: rows are dropped. `shape`: the expected
-	 * rows, see clients/answer.h. A lock that it does not get is TRANSIENT,
+	/* One statement; `row` NULL: rows are dropped. `shape` has a letter for
+	 * each column: "t" for a text, "?" for one that may be NULL. Before the
+	 * letters "1" asks for exactly one row, "+" for at least one. NULL
+	 * takes any rows. TRANSIENT if the rows have another shape, before
+	 * `row` is called. A lock that the statement does not get is TRANSIENT,
 	 * for it says nothing about a lease in the store. */
 	int (*run)(struct store *s, const char *sql, const char *const *params,
 		   int n_params, const char *shape, store_row row, void *ctx,

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -28,12 +29,30 @@ def call(*command, **more):
 
 
 @pytest.fixture(scope="module")
-def build_plugin(tidemark_binary, tmp_path_factory):
-    """Makes the module as a user does; its directory."""
+def installed(tidemark_binary, tmp_path_factory):
+    """What a user has to build a module with; its directory."""
     prefix = tmp_path_factory.mktemp("installed")
     call("meson", "install", "-C", os.path.dirname(tidemark_binary),
          "--no-rebuild", "--tags", "devel", "--destdir", str(prefix))
-    pc, = prefix.rglob("tidemark.pc")
+    return prefix
+
+
+def test_headers_refer_to_installed_headers(installed):
+    """A writer of a plug-in has no others to look into."""
+    plugin, = installed.rglob("plugin.h")
+    names = re.compile(r"\b(?:cli|clients|connectors|core|destinations|engines"
+                       r"|stores)/[\w/]+\.h\b")
+    found = [(path.name, name) for path in plugin.parent.rglob("*.h")
+             for name in names.findall(path.read_text(encoding="utf-8"))]
+    assert len(found) > 20
+    assert [each for each in found
+            if not (plugin.parent / each[1]).exists()] == []
+
+
+@pytest.fixture(scope="module")
+def build_plugin(installed, tmp_path_factory):
+    """Makes the module as a user does; its directory."""
+    pc, = installed.rglob("tidemark.pc")
 
     def build(*replaced):
         here = tmp_path_factory.mktemp("plugin")
@@ -47,7 +66,7 @@ def build_plugin(tidemark_binary, tmp_path_factory):
                 path.write_text(text.replace(old, new), encoding="utf-8")
         call("make", "-C", str(here), "CFLAGS=-O1 -Wall -Wextra -Werror", env={
             **os.environ, "PKG_CONFIG_PATH": str(pc.parent),
-            "PKG_CONFIG_SYSROOT_DIR": str(prefix)})
+            "PKG_CONFIG_SYSROOT_DIR": str(installed)})
         return here
     return build
 
