@@ -26,16 +26,21 @@ int paged_explain(struct connector *base, size_t rows, struct explanation *out,
 {
 	struct paged_source *s = (struct paged_source *)base;
 	struct paged_pass *p = &s->pass;
+	struct strlist last = p->last;
 	enum paged_step begin = p->step;
 	int rc = 0;
 
 	if (!scan_is_ordered(p->scan))
 		return 0;
-	for (; !rc && p->step < PAGED_DONE; p->step++)
+	for (; !rc && p->step < PAGED_DONE; p->step++) {
 		if (paged_pass_applies(p, p->step) &&
 		    (p->step != PAGED_TAIL ||
 		     p->scan->mark->tail == TAIL_DELIVER))
 			rc = explain_step(s, rows, out, err);
+		/* The position belongs to the present step alone. */
+		p->last = (struct strlist)STRLIST_INIT;
+	}
 	p->step = begin;
+	p->last = last;
 	return rc;
 }

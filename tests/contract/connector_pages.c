@@ -385,6 +385,29 @@ static void pages_range_unordered(void **state)
 	}
 }
 
+/* The position of the step under way has no place in the statements of the
+ * steps behind it. */
+static void pages_explained_midway(void **state)
+{
+	struct world *w = suite_world(state);
+	struct explanation first = { NULL, 0, 0 }, later = { NULL, 0, 0 };
+
+	pages_ties(w);
+	world_pipeline(w, "t", STRATEGY_TIMESTAMP, "stamp");
+	w->mark.tail = TAIL_DELIVER;
+	assert_int_equal(world_begin(w), 0);
+	assert_int_equal(w->ops->explain(w->connector, 4, &first, &w->err), 0);
+	assert_int_equal(world_step(w, 4), 1);
+	assert_int_equal(w->ops->explain(w->connector, 4, &later, &w->err), 0);
+	assert_int_equal(first.n, 2);
+	assert_int_equal(later.n, 2);
+	assert_string_equal(later.items[1].purpose, "read the tail");
+	assert_string_not_equal(later.items[0].sql, first.items[0].sql);
+	assert_string_equal(later.items[1].sql, first.items[1].sql);
+	explanation_release(&first);
+	explanation_release(&later);
+}
+
 const struct CMUnitTest suite_pages[] = {
 	SUITE_TEST(pages_empty_table),	    SUITE_TEST(pages_order),
 	SUITE_TEST(pages_resume_in_tie),    SUITE_TEST(pages_paused),
@@ -393,6 +416,6 @@ const struct CMUnitTest suite_pages[] = {
 	SUITE_TEST(pages_failed_statement), SUITE_TEST(pages_nasty_names),
 	SUITE_TEST(pages_composite_key),    SUITE_TEST(pages_cuts),
 	SUITE_TEST(pages_ranges),	    SUITE_TEST(pages_range_of_nulls),
-	SUITE_TEST(pages_range_unordered),
+	SUITE_TEST(pages_range_unordered),  SUITE_TEST(pages_explained_midway),
 };
 const size_t suite_pages_n = ARRAY_SIZE(suite_pages);
