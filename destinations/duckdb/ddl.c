@@ -319,6 +319,8 @@ int duckdb_target_inspect(struct duckdb_target_destination *d,
 	out->table_exists = e->has_data;
 	target_refuse_keyless(target, &out->problems);
 	target_refuse_names(target, "DuckDB", &out->problems);
+	if (target->mode == LOAD_APPEND)
+		target_refuse_reserved(target, &out->problems);
 	ddl_check_order(&x);
 	existing_check_place(e, target, &out->problems);
 	if (duckdb_target_existing_refuse_marks(e, d, &why))

@@ -58,6 +58,9 @@ int duckdb_target_place_init(struct duckdb_target_place *p,
 			       target->table, d->catalog, name.catalog);
 		goto out;
 	}
+	rc = target_check_own(target, name.name, err);
+	if (rc)
+		goto out;
 	p->catalog = xstrdup(d->catalog);
 	p->schema = xstrdup(name.schema ? name.schema : "main");
 	p->name = xstrdup(name.name);

@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/common/names.h"
 #include "destinations/postgres/postgres.h"
 
 /* NAMEDATALEN - 1: the server cuts longer names with a mere notice. */
@@ -40,8 +41,10 @@ static int place_check(struct pg *pg, const struct place *p,
 		       const struct table_name *name,
 		       const struct target *target, struct error *err)
 {
-	int rc = place_check_length("table", p->base, err);
+	int rc = target_check_own(target, name->name, err);
 
+	if (!rc)
+		rc = place_check_length("table", p->base, err);
 	if (!rc)
 		rc = place_check_length("schema", p->schema, err);
 	for (size_t i = 0;

@@ -79,7 +79,6 @@ static const struct quirks duckdb_quirks = {
 		       "table_name;",
 	.strict_types = true,
 	.case_blind = true,
-	.own_names = true,
 };
 
 #define MYSQL_CLIENT                                                           \

@@ -118,9 +118,32 @@ static void test_refused_reserved(void **state)
 
 	if (w->quirks->own_names)
 		skip();
-	world_schema(w, "id:int64! _tidemark_seq:int64");
 	w->target.mode = LOAD_APPEND;
+	world_schema(w, "id:int64! _tidemark_seq:int64");
 	refused_with(w, "reserved-name");
+	world_schema(w, "id:int64! _tidemark_batch:int64");
+	refused_with(w, "reserved-name");
+	world_schema(w, "id:int64! _tidemark_loaded_at:int64");
+	refused_with(w, "reserved-name");
+}
+
+/* No target is taken for a table of Tidemark's own, or takes its place. */
+static void test_refused_own_table(void **state)
+{
+	struct world *w = refusals_world(state);
+	struct inspection found;
+
+	w->target.table = "_Tidemark_orders";
+	world_open(w);
+	inspection_init(&found);
+	assert_int_equal(
+		w->ops->inspect(w->destination, &w->target, &found, &w->err),
+		-ERROR_CONFIG);
+	assert_non_null(strstr(w->err.message, "_tidemark_ are taken"));
+	inspection_release(&found);
+	world_close(w);
+	assert_int_equal(world_begin(w), ERROR_CONFIG);
+	world_close(w);
 }
 
 static void test_refused_not_ours(void **state)
@@ -145,6 +168,7 @@ const struct CMUnitTest suite_refusals[] = {
 	SUITE_TEST(test_refused_names),
 	SUITE_TEST(test_refused_keyless),
 	SUITE_TEST(test_refused_reserved),
+	SUITE_TEST(test_refused_own_table),
 	SUITE_TEST(test_refused_not_ours),
 };
 const size_t suite_refusals_n = ARRAY_SIZE(suite_refusals);

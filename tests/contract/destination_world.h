@@ -55,7 +55,8 @@ struct quirks {
 	bool other_writers; /* the client may write while we have it open */
 	bool sessionless; /* a server, but nothing of a handle stays there */
 	bool case_blind; /* names of columns that differ by case are one */
-	bool own_names; /* columns named as Tidemark's own are not told */
+	bool own_names; /* columns named as Tidemark's own are refused in every
+			 * mode, as others that the engine does not take */
 	bool plain_names; /* quotes in names are refused */
 	bool plain_tables; /* no checks, one integer, texts without a limit */
 };
