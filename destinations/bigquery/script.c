@@ -9,6 +9,7 @@
 #include "core/base/retry.h"
 #include "core/data/digest.h"
 #include "destinations/bigquery/internal.h"
+#include "destinations/common/refresh.h"
 #include "destinations/common/refusals.h"
 
 /* All pipelines of a dataset write to one table of marks, and of two
@@ -113,7 +114,8 @@ static int script_explain(struct bigquery_destination *d,
 	if (strstr(failed->message, "tidemark: built"))
 		return error_set(err, ERROR_DATA,
 				 "table %s: the new table has not the rows "
-				 "that were put into it; the old one stays",
+				 "that were put into it; the old one "
+				 "stays" REFRESH_MISCOUNT,
 				 table);
 	if (d->target && strstr(failed->message, "tidemark: altered")) {
 		d->altered = true;

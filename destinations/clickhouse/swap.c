@@ -1,13 +1,10 @@
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
+#include "destinations/common/refresh.h"
 
-/* The new table must have the rows that were put into it, and none of
- * another refresh, which was overtaken while it sent some. Otherwise it is
- * built anew. */
 static int swap_check(struct clickhouse_target *d, struct error *err)
 {
 	struct clickhouse_rows rows;
@@ -18,13 +15,8 @@ static int swap_check(struct clickhouse_target *d, struct error *err)
 
 	free(sql);
 	clickhouse_rows_release(&rows);
-	if (!rc && n != d->built)
-		rc = error_set(err, ERROR_TRANSIENT,
-			       "table %s: the new one has %" PRId64
-			       " rows, but %" PRId64 " were put into it; the "
-			       "old one stays",
-			       d->target->table, n, d->built);
-	return rc;
+	return rc ? rc
+		  : refresh_check_built(d->target->table, n, d->built, err);
 }
 
 /* Both names in one step; the old table goes afterwards. Done twice, it would

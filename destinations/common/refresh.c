@@ -51,14 +51,13 @@ int refresh_id_check_free(const char *batch_id, const char *pipeline,
 }
 
 int refresh_check_built(const char *table, int64_t has, int64_t built,
-			enum error_code code, const char *culprit,
 			struct error *err)
 {
 	if (has == built)
 		return 0;
-	return error_set(err, code,
-			 "table %s: the new one has %" PRId64
-			 " rows, but %" PRId64
-			 " were put into it%s; the old one stays",
-			 table, has, built, culprit);
+	return error_set(
+		err, ERROR_DATA,
+		"table %s: the new one has %" PRId64 " rows, but %" PRId64
+		" were put into it; the old one stays" REFRESH_MISCOUNT,
+		table, has, built);
 }

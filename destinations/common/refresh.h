@@ -22,10 +22,12 @@ bool refresh_id_is(const char *batch_id);
  * that is alive on this host. About another host nobody can tell: 0. */
 int refresh_id_check_free(const char *batch_id, const char *pipeline,
 			  struct error *err);
-/* `code` unless the table that a refresh has filled `has` what was `built`;
- * `culprit`: who may be the cause, ": a trigger", or "". */
+/* The cause of a wrong number of rows, and the advice. */
+#define REFRESH_MISCOUNT                                                       \
+	". A trigger or another session has changed rows of the new "          \
+	"one" ERROR_FIX "; find out which, stop it, and run again"
+/* DATA unless the table that a refresh has filled `has` what was `built`. */
 int refresh_check_built(const char *table, int64_t has, int64_t built,
-			enum error_code code, const char *culprit,
 			struct error *err);
 /* Can another run that has taken over be the cause of `rc`? Such are final
  * errors: a table that is not there, or that has gone while it was written. */

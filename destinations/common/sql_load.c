@@ -181,8 +181,7 @@ static int load_check_built(struct sql_mark *m, struct error *err)
 	if (!rc)
 		rc = refresh_check_built(target->table,
 					 sql_rows_number(&rows, 0, 0), m->built,
-					 m->engine->load->miscount,
-					 m->engine->load->culprit, err);
+					 err);
 	sql_rows_release(&rows);
 	return rc;
 }

@@ -49,10 +49,6 @@ struct sql_load_engine {
 	 * code of all. */
 	int (*done)(struct sql_mark *m, const struct batch *b, int rc,
 		    struct error *err);
-	/* The error if the filled table does not have the rows that were put
-	 * into it; and the possible culprit, or "". */
-	enum error_code miscount;
-	const char *culprit;
 	const char *instant; /* the engine's name for one, "TIMESTAMPTZ" */
 };
 /* For `done`, where there is nothing to do. */

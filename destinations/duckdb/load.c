@@ -275,7 +275,5 @@ const struct sql_load_engine duckdb_target_load_engine = {
 	.swap = duckdb_target_refresh_swap,
 	.commit = duckdb_target_commit,
 	.done = load_done,
-	.miscount = ERROR_BUG,
-	.culprit = "",
 	.instant = "TIMESTAMPTZ",
 };

@@ -319,7 +319,5 @@ const struct sql_load_engine mysql_target_load_engine = {
 	.swap = mysql_target_swap_tables,
 	.commit = mysql_target_mark_commit,
 	.done = load_done,
-	.miscount = ERROR_DATA,
-	.culprit = "",
 	.instant = "datetime(6)",
 };

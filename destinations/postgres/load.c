@@ -332,7 +332,5 @@ const struct sql_load_engine postgres_load_engine = {
 	.swap = postgres_swap_tables,
 	.commit = postgres_mark_commit,
 	.done = sql_load_done,
-	.miscount = ERROR_DATA,
 	.instant = "timestamptz",
-	.culprit = ": a trigger, or somebody, has been at it",
 };

@@ -392,7 +392,5 @@ const struct sql_load_engine sqlite_target_load_engine = {
 	.swap = sqlite_target_swap_tables,
 	.commit = load_commit,
 	.done = sql_load_done,
-	.miscount = ERROR_BUG,
-	.culprit = "",
 	.instant = "TIMESTAMPTZ",
 };

@@ -81,8 +81,9 @@ static void test_replace_robbed(void **state)
 	world_exec(w, sql);
 	free(sql);
 	free(stage);
-	assert_int_not_equal(world_finish(w, "{\"value\":\"2\"}"), 0);
+	assert_int_equal(world_finish(w, "{\"value\":\"2\"}"), ERROR_DATA);
 	assert_non_null(strstr(w->err.message, "were put into it"));
+	assert_non_null(strstr(w->err.message, "another session"));
 	world_close(w);
 	assert_string_equal(world_query(w, ALL), "1|a\n2|b");
 	assert_string_equal(world_mark(w), "{\"value\":\"1\"}");

@@ -148,7 +148,7 @@ static void test_refresh_counts_rows(void **state)
 
 	file_refresh(f);
 	file_exec(f, sql);
-	assert_int_equal(file_finish(f), ERROR_BUG);
+	assert_int_equal(file_finish(f), ERROR_DATA);
 	assert_non_null(strstr(f->err.message, "0 rows, but 1"));
 	file_expect(f, ORDERS, "1:1");
 	free(sql);
