@@ -56,7 +56,8 @@ int postgres_source_zone_wall_clock(struct pg *pg, const char *zone, int64_t us,
 	rc = pg_query(pg, &r, zone_sql, "1?", 2, params, err);
 	if (rc && name && err->code == ERROR_DATA) {
 		err->code = ERROR_CONFIG;
-		rc = error_prefix(err, "watermark.time_zone \"%s\"", zone);
+		error_prefix(err, "watermark.time_zone \"%s\"", zone);
+		rc = -ERROR_CONFIG;
 	}
 	if (!rc && (!pg_value(r, 0, 0) ||
 		    !value_parse_timestamp(pg_value(r, 0, 0), out)))

@@ -212,9 +212,9 @@ int sqlite_source_find_notation(struct sqlite_source *s,
 	sqlite_source_notation_default(mark->type.kind, &s->notation);
 	if (text && !sqlite_source_notation_of(text, &s->notation)) {
 		sqlite_source_notation_default(mark->type.kind, &s->notation);
-		sqlite_source_refuse_notation(s, text, err);
-		rc = error_prefix(err, "table %s, column \"%s\"",
-				  s->paged.described->table, mark->name);
+		rc = sqlite_source_refuse_notation(s, text, err);
+		error_prefix(err, "table %s, column \"%s\"",
+			     s->paged.described->table, mark->name);
 	}
 	free(text);
 	if (!rc && from->value) {

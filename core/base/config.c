@@ -158,16 +158,14 @@ static void config_place_text(struct strbuf *sb, const struct config_file *file,
 		strbuf_addstr(sb, file->name);
 }
 
-int config_prefix(const struct config_file *file, struct config_place at,
-		  struct error *err)
+void config_prefix(const struct config_file *file, struct config_place at,
+		   struct error *err)
 {
 	struct strbuf place = STRBUF_INIT;
-	int rc;
 
 	config_place_text(&place, file, at);
-	rc = error_prefix(err, "%s", place.data);
+	error_prefix(err, "%s", place.data);
 	strbuf_release(&place);
-	return rc;
 }
 
 int config_fail(const struct config_file *file, struct config_place at,

@@ -86,7 +86,7 @@ int config_fail(const struct config_file *file, struct config_place at,
 		struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Put the place before an error that is already set. */
-int config_prefix(const struct config_file *file, struct config_place at,
-		  struct error *err);
+void config_prefix(const struct config_file *file, struct config_place at,
+		   struct error *err);
 
 #endif

@@ -87,13 +87,13 @@ int error_set(struct error *err, enum error_code code, const char *fmt, ...)
 	return rc;
 }
 
-int error_prefix(struct error *err, const char *fmt, ...)
+void error_prefix(struct error *err, const char *fmt, ...)
 {
 	struct strbuf text = STRBUF_INIT;
 	va_list ap;
 
 	if (!err || !err->code)
-		return 0;
+		return;
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
@@ -102,7 +102,6 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	error_add_marked(&text, err);
 	error_store(err, text.data);
 	strbuf_release(&text);
-	return -(int)err->code;
 }
 
 /* The separator between a message, which may be a server's own, and a hint. */

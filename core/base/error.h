@@ -58,10 +58,10 @@ int error_set(struct error *err, enum error_code code, const char *fmt, ...)
 int error_vset(struct error *err, enum error_code code, const char *fmt,
 	       va_list ap) __attribute__((format(printf, 3, 0)));
 
-/* Put "formatted: " before the message. No-op when nothing is set. Returns
- * -err->code, and 0 when `err` is NULL: a function whose `err` may be NULL
- * returns the code that it has. */
-int error_prefix(struct error *err, const char *fmt, ...)
+/* Put "formatted: " before the message. No-op when nothing is set, or `err` is
+ * NULL. It returns no code: the caller returns the one that it has, which
+ * counts where nobody asks for the error, too. */
+void error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Append advice, as if behind ERROR_FIX. Whatever the message ends with, the

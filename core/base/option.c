@@ -31,14 +31,16 @@ int option_fail(struct option_context *ctx, struct config_place at,
 		const char *fmt, ...)
 {
 	va_list ap;
+	int rc;
 
 	va_start(ap, fmt);
-	error_vset(ctx->err, ERROR_CONFIG, fmt, ap);
+	rc = error_vset(ctx->err, ERROR_CONFIG, fmt, ap);
 	va_end(ap);
 	/* On the command line the flag says it. */
 	if (ctx->path.len && !at.label)
 		error_prefix(ctx->err, "%s", ctx->path.data);
-	return config_prefix(ctx->file, at, ctx->err);
+	config_prefix(ctx->file, at, ctx->err);
+	return rc;
 }
 
 const char *option_expects(const struct option *option)

@@ -83,7 +83,7 @@ static int stage_write(struct bigquery_destination *d, struct bigquery_load *l,
 }
 
 /* The service names columns of the stage. */
-static int stage_blame(struct bigquery_destination *d, struct error *err)
+static void stage_blame(struct bigquery_destination *d, struct error *err)
 {
 	for (size_t i = 0; i < d->target->schema->n_columns; i++) {
 		char *field = xstrfmt("c%zu", i);
@@ -94,11 +94,12 @@ static int stage_blame(struct bigquery_destination *d, struct error *err)
 			     strchr(" .,:;\"'", at[n]);
 
 		free(field);
-		if (whole)
-			return error_prefix(err, "column %s",
-					    d->target->schema->columns[i].name);
+		if (whole) {
+			error_prefix(err, "column %s",
+				     d->target->schema->columns[i].name);
+			return;
+		}
 	}
-	return -(int)err->code;
 }
 
 int bigquery_stage_load(struct bigquery_destination *d, const struct batch *b,
@@ -119,7 +120,7 @@ int bigquery_stage_load(struct bigquery_destination *d, const struct batch *b,
 	if (!rc) {
 		rc = bigquery_load_finish(l, &rows, err);
 		if (rc == -ERROR_DATA)
-			rc = stage_blame(d, err);
+			stage_blame(d, err);
 	}
 	if (!rc && rows >= 0 && rows != (int64_t)b->n_rows)
 		rc = error_set(err, ERROR_BUG,

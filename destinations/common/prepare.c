@@ -10,7 +10,8 @@ int prepare_blame(int rc, const char *sql, struct error *err)
 	    rc == -ERROR_ACCESS)
 		return rc;
 	err->code = ERROR_SCHEMA;
-	return error_prefix(err, "%.200s", sql);
+	error_prefix(err, "%.200s", sql);
+	return -ERROR_SCHEMA;
 }
 
 static int prepare_ddl(struct plan *plan, const struct prepare_engine *engine,

@@ -52,7 +52,8 @@ static int commit_resolve(struct sql_mark *m,
 	} else if (!rc) {
 		*err = lost;
 		err->code = ERROR_TRANSIENT;
-		rc = error_prefix(err, "the batch was not committed");
+		error_prefix(err, "the batch was not committed");
+		rc = -ERROR_TRANSIENT;
 	}
 	checkpoint_release(&now);
 	return rc;

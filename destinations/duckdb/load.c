@@ -24,7 +24,8 @@ static int load_refuse_nulls(const struct load *l, struct error *err)
 			key ? "the key is NULL"
 			    : "NULL, which the table does not allow",
 			err);
-		return error_prefix(err, "column %s", l->s->columns[i].name);
+		error_prefix(err, "column %s", l->s->columns[i].name);
+		return -ERROR_DATA;
 	}
 	return 0;
 }

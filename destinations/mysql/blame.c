@@ -59,9 +59,9 @@ int mysql_target_blame(struct mysql_target *d, const struct target *target,
 	if (blame_is_right(err) && d->place.database &&
 	    mysql_client_alive(d->db))
 		blame_right(d, target, err);
-	return strstr(err->message, target->table)
-		       ? rc
-		       : error_prefix(err, "table %s", target->table);
+	if (!strstr(err->message, target->table))
+		error_prefix(err, "table %s", target->table);
+	return rc;
 }
 
 /* Let in whatever the table takes. It refuses the rows that are then still to

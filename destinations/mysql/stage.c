@@ -162,18 +162,15 @@ struct stage_rows {
 	bool straight; /* into the table, not the stage */
 };
 
-static int stage_blame(const struct stage_rows *rows, size_t at,
-		       const char *column, struct error *err)
+static void stage_blame(const struct stage_rows *rows, size_t at,
+			const char *column, struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
-	int rc;
 
 	value_print_key(&key, rows->b, rows->d->order.rows[at]);
-	rc = error_prefix(err, "table %s, row %s%s%s", rows->d->target->table,
-			  key.data, column ? ": column " : "",
-			  column ? column : "");
+	error_prefix(err, "table %s, row %s%s%s", rows->d->target->table,
+		     key.data, column ? ": column " : "", column ? column : "");
 	strbuf_release(&key);
-	return rc;
 }
 
 static int stage_look(const struct stage_rows *rows, struct error *err)
@@ -196,27 +193,26 @@ static int stage_next(void *ctx, struct strbuf *out, struct error *err)
 		rc = mysql_target_format_row(out, d->forms, rows->b,
 					     d->order.rows[rows->at], &column,
 					     err);
-		if (rc)
-			return stage_blame(
-				rows, rows->at,
-				rows->b->schema->columns[column].name, err);
-		rows->at++;
+		if (!rc)
+			rows->at++;
+		else
+			stage_blame(rows, rows->at,
+				    rows->b->schema->columns[column].name, err);
 	}
-	return rows->at < d->order.n;
+	return rc ? rc : rows->at < d->order.n;
 }
 
 /* "... for column 'v' at row 3", of the rows from `first` on. */
-static int stage_explain(const struct stage_rows *rows, size_t first,
-			 const char *text, struct error *err)
+static void stage_explain(const struct stage_rows *rows, size_t first,
+			  const char *text, int rc, struct error *err)
 {
 	const char *at = strstr(text, " at row ");
 	size_t number = at ? strtoul(at + strlen(" at row "), NULL, 10) : 0;
 
-	if (err->code != ERROR_DATA)
-		return error_prefix(err, "table %s", rows->d->target->table);
-	if (number && first + number <= rows->d->order.n)
-		return stage_blame(rows, first + number - 1, NULL, err);
-	return error_prefix(err, "table %s", rows->d->target->table);
+	if (rc == -ERROR_DATA && number && first + number <= rows->d->order.n)
+		stage_blame(rows, first + number - 1, NULL, err);
+	else
+		error_prefix(err, "table %s", rows->d->target->table);
 }
 
 /* 1: all are in; 0: a key was there already, or the stage is to say which value
@@ -228,11 +224,12 @@ static int stage_judge(const struct stage_rows *rows, size_t first,
 	if (got->number == ERRNO_REPEATED || (got->warnings && rows->straight))
 		return 0;
 	if (got->warnings) {
-		error_set(err, ERROR_DATA,
-			  "a value does not fit the column: %s",
-			  got->number ? got->message
-				      : "the server left rows out");
-		return stage_explain(rows, first, got->message, err);
+		int rc = error_set(err, ERROR_DATA,
+				   "a value does not fit the column: %s",
+				   got->number ? got->message
+					       : "the server left rows out");
+		stage_explain(rows, first, got->message, rc, err);
+		return rc;
 	}
 	if (got->rows != (int64_t)n_rows)
 		return error_set(err, ERROR_BUG,
@@ -282,10 +279,11 @@ static int insert_add(struct insert_chunk *c, const struct stage_rows *rows,
 							  rows->d->forms[i], v,
 							  row, err);
 
-		if (rc)
-			return stage_blame(rows, rows->at,
-					   rows->b->schema->columns[i].name,
-					   err);
+		if (rc) {
+			stage_blame(rows, rows->at,
+				    rows->b->schema->columns[i].name, err);
+			return rc;
+		}
 		*value = (struct mysql_client_value){
 			.bytes = null ? NULL : "",
 			.n = c->text.len - start,
@@ -300,14 +298,17 @@ static int insert_check(const struct insert_chunk *c,
 			const struct stage_rows *rows, struct error *err)
 {
 	size_t room = rows->d->packet - INSERT_EXTRA;
+	int rc;
 
 	if (c->n_rows > 1 || c->text.len <= room)
 		return 0;
-	error_set(err, ERROR_DATA,
-		  "a row of %zu bytes, and max_allowed_packet is %zu (raise it "
-		  "on the server, or switch local_infile on there)",
-		  c->text.len, rows->d->packet);
-	return stage_blame(rows, rows->at - 1, NULL, err);
+	rc = error_set(err, ERROR_DATA,
+		       "a row of %zu bytes, and max_allowed_packet is %zu "
+		       "(raise it on the server, or switch local_infile on "
+		       "there)",
+		       c->text.len, rows->d->packet);
+	stage_blame(rows, rows->at - 1, NULL, err);
+	return rc;
 }
 
 /* Buffers may have moved while they grew. */
@@ -342,7 +343,8 @@ static int insert_send(struct insert_chunk *c, const struct stage_rows *rows,
 		error_clear(err);
 		return 0;
 	}
-	return stage_explain(rows, first, err->message, err);
+	stage_explain(rows, first, err->message, rc, err);
+	return rc;
 }
 
 /* A row that does not fit beside the others begins the next chunk. */

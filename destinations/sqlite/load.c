@@ -10,14 +10,14 @@
 /* How often a long load looks whether it is to end. */
 #define LOAD_LOOK_EVERY 1024
 
+/* `rc`, with the row put before the message. */
 static int load_row_failed(struct sqlite_target *d, const struct batch *b,
-			   size_t row, struct error *err)
+			   size_t row, int rc, struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
-	int rc;
 
 	value_print_key(&key, b, row);
-	rc = error_prefix(err, "table %s, row %s", d->target->table, key.data);
+	error_prefix(err, "table %s, row %s", d->target->table, key.data);
 	strbuf_release(&key);
 	return rc;
 }
@@ -44,7 +44,7 @@ static int load_check_texts(struct sqlite_target *d, const struct batch *b,
 			error_set(err, ERROR_DATA,
 				  "column %s: text that is not UTF-8",
 				  b->schema->columns[i].name);
-			return load_row_failed(d, b, row, err);
+			return load_row_failed(d, b, row, -ERROR_DATA, err);
 		}
 	}
 	return 0;
@@ -82,7 +82,7 @@ static int load_upsert(struct sqlite_target *d, const struct batch *b,
 		sqlite_target_bind_row(d, d->insert, b, row);
 		rc = sqlite_read(d->insert, err);
 		if (rc)
-			return load_row_failed(d, b, row, err);
+			return load_row_failed(d, b, row, rc, err);
 		if (!sqlite_changes_count(d->db)) {
 			out->unchanged++;
 			continue;
@@ -111,7 +111,7 @@ static int load_update(struct sqlite_target *d, const struct batch *b,
 		sqlite_target_bind_row(d, d->insert, b, row);
 		rc = sqlite_read(d->insert, err);
 		if (rc)
-			return load_row_failed(d, b, row, err);
+			return load_row_failed(d, b, row, rc, err);
 		if (sqlite_changes_count(d->db)) {
 			load_note(d, i);
 			out->updated++;
@@ -137,7 +137,7 @@ static int load_remove(struct sqlite_target *d, const struct batch *b,
 		sqlite_target_bind_row(d, d->remove, b, row);
 		rc = sqlite_read(d->remove, err);
 		if (rc)
-			return load_row_failed(d, b, row, err);
+			return load_row_failed(d, b, row, rc, err);
 		removed[i] = sqlite_changes_count(d->db) > 0;
 	}
 	return rc;
@@ -155,7 +155,7 @@ static int load_insert(struct sqlite_target *d, const struct batch *b,
 		sqlite_target_bind_row(d, d->add, b, row);
 		rc = sqlite_read(d->add, err);
 		if (rc)
-			return load_row_failed(d, b, row, err);
+			return load_row_failed(d, b, row, rc, err);
 		if (!sqlite_changes_count(d->db)) {
 			out->unchanged++;
 			continue;
@@ -241,7 +241,7 @@ static int load_append(struct sqlite_target *d, const struct batch *b,
 		load_bind_raw(d, b, row, next, &now);
 		rc = sqlite_read(d->insert, err);
 		if (rc) {
-			load_row_failed(d, b, row, err);
+			load_row_failed(d, b, row, rc, err);
 		} else if (sqlite_changes_count(d->db)) {
 			load_note(d, i);
 			out->inserted++;
@@ -295,7 +295,7 @@ static int load_check_left_out(struct sqlite_target *d, const struct batch *b,
 		if (!rc)
 			rc = load_refuse_left_out(d, err);
 		if (rc < 0)
-			load_row_failed(d, b, row, err);
+			load_row_failed(d, b, row, rc, err);
 	}
 	return rc < 0 ? rc : 0;
 }

@@ -135,8 +135,9 @@ static int planning_explain(const struct planning *b, int rc, struct error *err)
 	if (rc != -ERROR_DATA || !(b->from || b->to))
 		return rc;
 	err->code = ERROR_CONFIG;
-	return error_prefix(err, "--from or --to is not a value of column %s",
-			    b->mark.column);
+	error_prefix(err, "--from or --to is not a value of column %s",
+		     b->mark.column);
+	return -ERROR_CONFIG;
 }
 
 static int planning_cut(struct planning *b, struct error *err)

@@ -156,12 +156,14 @@ static int probe_failed(const struct probe *probe, struct probe_answer *out,
 	/* SQL that no server takes is the user's, and nothing that passes. */
 	if (err->code == ERROR_BUG && q->query) {
 		err->code = ERROR_CONFIG;
-		return error_prefix(err, "pace.%s: no query of one statement",
-				    by);
+		error_prefix(err, "pace.%s: no query of one statement", by);
+		return -ERROR_CONFIG;
 	}
 	if (err->code == ERROR_STOPPED || err->code == ERROR_BUG ||
-	    (err->code == ERROR_CONFIG && !q->query))
-		return error_prefix(err, "pace.%s", by);
+	    (err->code == ERROR_CONFIG && !q->query)) {
+		error_prefix(err, "pace.%s", by);
+		return -(int)err->code;
+	}
 	out->by = by;
 	out->failed = true;
 	out->reason = xstrfmt("connection %s could not be asked, which counts "

@@ -184,7 +184,8 @@ static int runner_verdict(const struct run_result *results, size_t n,
 		if (!results[i].error.code)
 			continue;
 		*err = results[i].error;
-		return error_prefix(err, "%s", results[i].pipeline->name);
+		error_prefix(err, "%s", results[i].pipeline->name);
+		return -(int)results[i].error.code;
 	}
 	return 0;
 }
