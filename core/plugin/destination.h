@@ -289,7 +289,8 @@ struct destination_ops {
 	int (*forget)(struct destination *d, const struct target *target,
 		      struct error *err);
 	/* The `predecessor` for a successor: a name of this handle's session at
-	 * a server that can end it; "" for a file. Lives until close. */
+	 * a server that can end it; "" for a file. A load that had to connect
+	 * again changes it. Lives until the next load, or close. */
 	const char *(*session)(struct destination *d);
 	void (*interrupt)(struct destination *d);
 	void (*close)(struct destination *d); /* rolls back; NULL is fine */

@@ -230,7 +230,7 @@ static int fake_set_watermark(struct destination *d,
 static const char *fake_session(struct destination *d)
 {
 	(void)d;
-	return "fake session";
+	return fake.session ? fake.session : "fake session";
 }
 
 static void fake_destination_interrupt(struct destination *d)

@@ -38,6 +38,7 @@ struct fake {
 	int64_t stored_fence; /* at the destination */
 	int claims; /* prepares that were to claim the row */
 	void (*in_load)(void); /* called in each, before it commits */
+	const char *session; /* the present one; NULL: the first */
 	void (*in_close)(void); /* when the destination is closed */
 	size_t largest_batch;
 	/* Ids that are refused (DATA), alone and in company. */

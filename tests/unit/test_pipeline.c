@@ -59,6 +59,31 @@ static void test_moves_every_row_once(void **state)
 	run_result_release(&r);
 }
 
+#define LEASED_SESSION "SELECT session FROM leases WHERE name = 'p'"
+
+static void connect_again(void)
+{
+	if (fake.loads == 1)
+		fake.session = "second session";
+	else
+		assert_string_equal(faulty_store_text(LEASED_SESSION),
+				    "second session");
+}
+
+/* A successor ends the session that loads now, not the one that was lost. */
+static void test_lease_names_the_present_session(void **state)
+{
+	struct run_options options = { .task = &sync_task };
+	struct run_result r;
+
+	(void)state;
+	fake_reset(1050);
+	fake.in_load = connect_again;
+	assert_int_equal(test_run(&r, &options), 0);
+	assert_true(fake.loads > 1);
+	run_result_release(&r);
+}
+
 static void test_second_run_loads_nothing(void **state)
 {
 	struct run_options options = { .task = &sync_task };
@@ -507,6 +532,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves_every_row_once),
+		cmocka_unit_test(test_lease_names_the_present_session),
 		cmocka_unit_test(test_second_run_loads_nothing),
 		cmocka_unit_test(test_goes_on_from_the_destinations_mark),
 		cmocka_unit_test(test_gives_up),

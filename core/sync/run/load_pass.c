@@ -109,6 +109,8 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 			  mirrors ? next->watermark : NULL, err);
 	if (!rc)
 		rc = letters_clear(&r->letters, err);
+	if (!rc)
+		rc = run_tell_session(r, err);
 	checkpoint_release(&r->checkpoint);
 	r->checkpoint = *next;
 	checkpoint_init(next);
@@ -128,6 +130,8 @@ static int run_removed(struct run *r, const struct read_batch *nothing_read,
 	r->out->batches++;
 	r->out->rows_deleted += counts->deleted;
 	rc = ledger_batch(r->store, r->out, &record, next->watermark, err);
+	if (!rc)
+		rc = run_tell_session(r, err);
 	checkpoint_release(&r->checkpoint);
 	r->checkpoint = *next;
 	checkpoint_init(next);

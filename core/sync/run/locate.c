@@ -68,6 +68,13 @@ int run_claim(struct run *r, struct error *err)
 	return rc;
 }
 
+int run_tell_session(struct run *r, struct error *err)
+{
+	return lease_keeper_meet(r->keeper, r->store, -1,
+				 r->destination->ops->session(r->destination),
+				 err);
+}
+
 int run_prepare(struct run *r, struct error *err)
 {
 	int rc = run_tell_ledger(r, err);

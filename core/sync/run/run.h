@@ -83,6 +83,9 @@ int run_recover(struct run *r, struct error *err);
 int run_tell_ledger(struct run *r, struct error *err);
 /* Let the destination know whose lease it is ... */
 int run_claim(struct run *r, struct error *err);
+/* Behind a load, which may have had to connect again: the lease names the
+ * session that a successor would have to end. */
+int run_tell_session(struct run *r, struct error *err);
 /* ... and prepare the target; reading begins at the mark that is there then. */
 int run_prepare(struct run *r, struct error *err);
 /* Is `text` the mark of this pipeline, of this very source? Then the run goes
