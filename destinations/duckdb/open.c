@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,45 @@ int duckdb_target_open_options(struct duckdb_target_destination *d,
 		at = at[n] ? at + n : NULL;
 	}
 	return rc;
+}
+
+/* The name that DuckDB gives to the database of a file. Caller frees. */
+static char *open_name(const char *path)
+{
+	static const char *const taken[] = { "main", "temp", "system" };
+	const char *slash = strrchr(path, '/');
+	const char *file = slash ? slash + 1 : path;
+	char *name = xstrndup(file, strcspn(file, "."));
+
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++) {
+		char *plain = name;
+
+		if (strcmp(plain, taken[i]))
+			continue;
+		name = xstrfmt("%s_db", plain);
+		free(plain);
+		break;
+	}
+	return name;
+}
+
+/* The file is not there yet: the database in memory that stands for it has its
+ * name. DuckDB calls its first one "memory", and so it stays if DuckDB refuses
+ * the other name. */
+static void open_stand_in(struct duck *db, const char *path)
+{
+	struct strbuf sql = STRBUF_INIT;
+	char *name = open_name(path);
+
+	if (*name && strcasecmp(name, "memory")) {
+		strbuf_addstr(&sql, "ATTACH ':memory:' AS ");
+		sql_quote_name(&sql, name, '"');
+		strbuf_addstr(&sql, "; USE ");
+		sql_quote_name(&sql, name, '"');
+		duck_exec(db, sql.data, NULL);
+	}
+	strbuf_release(&sql);
+	free(name);
 }
 
 static int open_catalog(struct duckdb_target_destination *d, struct error *err)
@@ -250,6 +290,8 @@ int duckdb_target_open_database(struct duckdb_target_destination *d,
 	/* For casts of instants to text; without the icu extension there are
 	 * none. */
 	duck_exec(db, "SET TimeZone = 'UTC'", NULL);
+	if (!on_disk)
+		open_stand_in(db, d->path);
 	rc = open_catalog(d, err);
 	return rc ? rc : open_search_path(d, err);
 }

@@ -340,6 +340,58 @@ static void test_url_options(void **state)
 	assert_int_not_equal(access("/tmp/x.db", F_OK), 0);
 }
 
+/* `check` shows the DDL of a file that is not there yet: with the name that
+ * DuckDB gives to the file's database. */
+static void catalog_of_new_file(struct file *f, const char *name)
+{
+	char *path = xstrfmt("%s/%s", f->directory, name), *start;
+	char *url = xstrfmt("duckdb:%s", path);
+	struct connection conn = { .name = (char *)"w" };
+	struct destination *d = NULL;
+	struct inspection found;
+	struct duck_result *r = NULL;
+	struct duck *db = NULL;
+
+	assert_int_equal(url_parse(&conn.url, url, &f->err), 0);
+	assert_int_equal(duckdb_target_destination.open(&d, &conn, &f->err), 0);
+	inspection_init(&found);
+	assert_int_equal(d->ops->inspect(d, &f->target, &found, &f->err), 0);
+	duckdb_target_destination.close(d);
+	assert_int_not_equal(access(path, F_OK), 0);
+	assert_int_equal(duck_open(&db, path, NULL, 0, &f->err), 0);
+	assert_int_equal(duck_query(db, &r,
+				    "SELECT 'CREATE TABLE \"' || "
+				    "current_database() || '\".\"main\".'",
+				    NULL, 0, &f->err),
+			 0);
+	assert_true(duck_next(r));
+	start = duck_str(r, 0);
+	assert_true(found.ddl.n > 0);
+	if (strncmp(found.ddl.items[0], start, strlen(start)) != 0)
+		fail_msg("%s: %s, not %s", name, found.ddl.items[0], start);
+	duck_result_free(r);
+	duck_close(db);
+	inspection_release(&found);
+	url_release(&conn.url);
+	free(start);
+	free(url);
+	free(path);
+}
+
+static void test_catalog_of_new_file(void **state)
+{
+	static const char *const names[] = {
+		"orders.duckdb", "a.b.db",	 "plain",
+		"main.db",	 "temp.db",	 "system.db",
+		"memory",	 "two words.db", "select.db",
+	};
+	struct file *f = *state;
+
+	file_schema(f, TYPE_INT64);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		catalog_of_new_file(f, names[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +406,7 @@ int main(void)
 		IN_FILE(test_older_view),
 		IN_FILE(test_key_without_order),
 		IN_FILE(test_file_in_making),
+		IN_FILE(test_catalog_of_new_file),
 		cmocka_unit_test(test_url_options),
 	};
 
