@@ -35,6 +35,8 @@ static int commit_reconnect(struct sql_mark *m, struct error *err)
 	old = d->db;
 	d->db = db;
 	pthread_mutex_unlock(&d->swapping);
+	free(d->session);
+	d->session = xstrfmt("%lu", mysql_client_session(db));
 	d->lost = mysql_client_session(old);
 	mysql_client_close(old);
 	mysql_target_lock_forget(d);

@@ -282,6 +282,16 @@ static void test_killed_session(void **state)
 	assert_string_equal(world_query(w, ALL), "1|a\n2|b");
 }
 
+/* A successor is told the session that would have to be ended. */
+static void mysql_expect_session(struct world *w)
+{
+	const char *now = world_query(w, "SELECT id FROM information_schema."
+					 "processlist WHERE user = 'app' AND "
+					 "id <> CONNECTION_ID();");
+
+	assert_string_equal(w->ops->session(w->destination), now);
+}
+
 /* The answer to COMMIT is lost: the row says that it happened. */
 static void test_unclear_commit(void **state)
 {
@@ -290,6 +300,7 @@ static void test_unclear_commit(void **state)
 
 	assert_int_equal(world_begin(w), 0);
 	assert_int_equal(world_load(w, "1|a", MARK), 0);
+	mysql_expect_session(w);
 	setenv("TIDEMARK_FAILPOINTS", "commit_sent=error@1", 1);
 	if (failpoint_init(&err)) {
 		unsetenv("TIDEMARK_FAILPOINTS");
@@ -298,6 +309,7 @@ static void test_unclear_commit(void **state)
 	if (world_load(w, "1|A\n2|b", "{\"value\":\"2\"}"))
 		fail_msg("load: %s", w->err.message);
 	world_expect_counts(w, 1, 1, 0);
+	mysql_expect_session(w);
 	assert_int_equal(world_load(w, "1|A\n3|c", "{\"value\":\"3\"}"), 0);
 	world_expect_counts(w, 1, 0, 1);
 	unsetenv("TIDEMARK_FAILPOINTS");
