@@ -152,6 +152,7 @@ static const struct quirks clickhouse_quirks = {
 	.strict_types = true,
 	.other_writers = true,
 	.views = true,
+	.ddl_commits = true,
 };
 
 /* Where statements of a writer that was overtaken are refused by the service,
