@@ -30,7 +30,7 @@ def call(*command, **more):
 
 @pytest.fixture(scope="module")
 def installed(tidemark_binary, tmp_path_factory):
-    """What a user has to build a module with; its directory."""
+    """Install all that a user needs to build a module; return its directory."""
     prefix = tmp_path_factory.mktemp("installed")
     call("meson", "install", "-C", os.path.dirname(tidemark_binary),
          "--no-rebuild", "--tags", "devel", "--destdir", str(prefix))
