@@ -38,7 +38,7 @@ static size_t flag_collect(const struct flag *flags, const char **names,
 			   size_t n, size_t max)
 {
 	for (; flags && flags->name; flags++)
-		if (flags->kind != FLAG_PLANNED && n < max)
+		if (n < max)
 			names[n++] = flags->name;
 	return n;
 }
@@ -148,10 +148,6 @@ static int flag_take(struct cursor *c, const struct flag *flag,
 {
 	struct flag_value v = { .flag = flag };
 
-	if (flag->kind == FLAG_PLANNED)
-		return error_set(err, ERROR_CONFIG,
-				 "the flag --%s is not supported yet",
-				 flag->name);
 	if (flag->kind == FLAG_SWITCH && inline_value)
 		return error_set(err, ERROR_CONFIG, "--%s takes no value",
 				 flag->name);

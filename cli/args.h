@@ -20,8 +20,7 @@ enum flag_kind {
 	FLAG_SWITCH, /* takes no value */
 	FLAG_TEXT,
 	FLAG_COUNT, /* whole number >= 1 */
-	FLAG_DURATION, /* "30s", longer than nothing; kept in µs */
-	FLAG_PLANNED /* a name that is refused with "not supported yet" */
+	FLAG_DURATION /* "30s", longer than nothing; kept in µs */
 };
 
 struct flag {
@@ -88,7 +87,7 @@ const char *arguments_text(const struct arguments *a, const char *flag);
 /* The number of a count or duration, or 0 if it was not given. */
 int64_t arguments_number(const struct arguments *a, const char *flag);
 
-/* By name; NULL with a CONFIG error: nearest name, or "not supported yet". */
+/* By name; NULL with a CONFIG error that says the nearest name. */
 const struct command *syntax_command(const struct syntax *s, const char *name,
 				     struct error *err);
 

@@ -27,16 +27,10 @@ static void help_flag(struct strbuf *sb, const struct flag *f)
 static void help_flags(struct strbuf *sb, const char *title,
 		       const struct flag *flags)
 {
-	bool titled = false;
-
-	for (; flags->name; flags++) {
-		if (flags->kind == FLAG_PLANNED)
-			continue;
-		if (!titled)
-			strbuf_addf(sb, "\n%s\n", title);
-		titled = true;
+	if (flags->name)
+		strbuf_addf(sb, "\n%s\n", title);
+	for (; flags->name; flags++)
 		help_flag(sb, flags);
-	}
 }
 
 void help_overview(const struct syntax *s)
@@ -73,15 +67,9 @@ void help_command(const struct syntax *s, const struct command *c)
 
 static void help_reference_flags(struct strbuf *sb, const struct flag *flags)
 {
-	bool any = false;
-
+	if (flags->name)
+		strbuf_addstr(sb, "\n| flag | meaning |\n| --- | --- |\n");
 	for (; flags->name; flags++) {
-		if (flags->kind == FLAG_PLANNED)
-			continue;
-		if (!any)
-			strbuf_addstr(sb, "\n| flag | meaning |\n"
-					  "| --- | --- |\n");
-		any = true;
 		strbuf_addstr(sb, "| `");
 		if (flags->letter)
 			strbuf_addf(sb, "-%c`, `", flags->letter);

@@ -23,7 +23,6 @@ static const struct flag run_flags[] = {
 	{ "watch", 0, FLAG_DURATION, "DURATION", "" },
 	{ "max-batches", 'n', FLAG_COUNT, "N", "" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL, "" },
-	{ "dry-run", 0, FLAG_PLANNED, NULL, "" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
@@ -82,7 +81,6 @@ static const struct args_case cases[] = {
 	{ "copy --help", "copy help" },
 	{ "rnu", "!unknown command \"rnu\" (did you mean \"run\"?)" },
 	{ "zzzzzzzz", "!\"tidemark help\" lists" },
-	{ "run --dry-run", "!the flag --dry-run is not supported yet" },
 	{ "run --wacth 3s", "!unknown flag --wacth (did you mean --watch?)" },
 	{ "run --confg x", "!(did you mean --config?)" },
 	{ "run --dry-rum", "!unknown flag --dry-rum (see" },
