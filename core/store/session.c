@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/strbuf.h"
 #include "core/plugin/registry.h"
@@ -38,11 +39,16 @@ int store_run(struct store *s, const char *sql, const char *const *params,
 	struct strbuf text = STRBUF_INIT;
 	int rc;
 
-	for (; *sql; sql++)
-		if (*sql == '@')
-			strbuf_addstr(&text, s->ops->dialect->now_sql);
-		else
-			strbuf_addch(&text, *sql);
+	for (;;) {
+		size_t n = strcspn(sql, "@");
+
+		strbuf_add(&text, sql, n);
+		sql += n;
+		if (!*sql)
+			break;
+		strbuf_addstr(&text, s->ops->dialect->now_sql);
+		sql++;
+	}
 	rc = s->ops->run(s, text.data, params, n_params, shape, row, ctx, err);
 	strbuf_release(&text);
 	return rc;
