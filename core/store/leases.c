@@ -69,13 +69,13 @@ static int lease_note(void *ctx, const char *const *values, struct error *err)
 	l->name = xstrdup(values[0]);
 	l->holder = xstrdup(values[1]);
 	l->host = xstrdup(values[2]);
-	l->pid = strtoll(values[3], NULL, 10);
+	l->pid = store_number_of(values[3]);
 	l->process = xstrdup(values[4]);
 	l->session = xstrdup(values[5]);
-	l->since = strtoll(values[6], NULL, 10);
-	l->until = strtoll(values[7], NULL, 10);
-	l->fence = strtoll(values[8], NULL, 10);
-	l->now = strtoll(values[9], NULL, 10);
+	l->since = store_number_of(values[6]);
+	l->until = store_number_of(values[7]);
+	l->fence = store_number_of(values[8]);
+	l->now = store_number_of(values[9]);
 	return 0;
 }
 
