@@ -36,3 +36,17 @@ def test_two_builds_take_turns(tidemark_binary):
         env=dict(os.environ, PYTHONPATH="tests/lib"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].startswith("| delta, Postgres | ")
+
+
+def test_many_tables_and_far_servers(tidemark_binary):
+    done = subprocess.run(
+        [sys.executable, "bench/tables.py", "--binary", tidemark_binary,
+         "--counts", "3", "--jobs", "0", "--reps", "1"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+        env=dict(os.environ, PYTHONPATH="tests/lib"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = {line.split(" | ")[0].removeprefix("| ")
+                for line in done.stdout.splitlines() if "| tidemark" in line}
+    assert measured == {
+        f"3 {job}, {engine}" for job in ("idle tables", "small deltas")
+        for engine in ("postgres", "duckdb")} | {"0 ms", "10 ms", "50 ms"}
