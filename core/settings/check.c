@@ -414,42 +414,48 @@ static bool settings_same_part(const char *a, const char *b)
 	return !strcmp(a ? a : "", b ? b : "");
 }
 
-/* However it is quoted. Both texts have been parsed before. */
-static bool settings_same_table(const char *a, const char *b)
+static bool settings_same_table(const struct table_name *a,
+				const struct table_name *b)
 {
-	struct table_name x = { 0 }, y = { 0 };
-	bool same = !table_name_parse(&x, a, NULL) &&
-		    !table_name_parse(&y, b, NULL) &&
-		    settings_same_part(x.catalog, y.catalog) &&
-		    settings_same_part(x.schema, y.schema) &&
-		    settings_same_part(x.name, y.name);
-
-	table_name_release(&x);
-	table_name_release(&y);
-	return same;
+	return settings_same_part(a->name, b->name) &&
+	       settings_same_part(a->schema, b->schema) &&
+	       settings_same_part(a->catalog, b->catalog);
 }
 
+static int settings_check_source(struct option_context *ctx,
+				 const struct pipeline_settings *p,
+				 const struct table_name *target,
+				 const struct config_node *node)
+{
+	struct table_name source = { 0 };
+	bool same = p->mode != LOAD_UPDATE &&
+		    settings_same_server(p->source, p->destination) &&
+		    !table_name_parse(&source, p->source_table, NULL) &&
+		    settings_same_table(&source, target);
+
+	table_name_release(&source);
+	return same ? settings_fail(ctx, node, "destination.table",
+				    "source and destination are the same "
+				    "table")
+		    : 0;
+}
+
+/* `targets`: one for each pipeline, however it is quoted in the config. */
 static int settings_check_target(struct option_context *ctx,
 				 const struct settings *s, size_t n,
+				 const struct table_name *targets,
 				 const struct config_node *node)
 {
 	const struct pipeline_settings *p = &s->pipelines[n];
 
-	if (p->mode != LOAD_UPDATE &&
-	    settings_same_server(p->source, p->destination) &&
-	    settings_same_table(p->source_table, p->destination_table))
-		return settings_fail(ctx, node, "destination.table",
-				     "source and destination are the same "
-				     "table");
 	for (size_t i = 0; i < n; i++) {
 		const struct pipeline_settings *other = &s->pipelines[i];
 
 		/* Columns of rows that the other one brings. */
 		if (p->mode == LOAD_UPDATE || other->mode == LOAD_UPDATE)
 			continue;
-		if (settings_same_server(p->destination, other->destination) &&
-		    settings_same_table(p->destination_table,
-					other->destination_table))
+		if (settings_same_table(&targets[n], &targets[i]) &&
+		    settings_same_server(p->destination, other->destination))
 			return settings_fail(
 				ctx, node, "destination.table",
 				"pipeline \"%.80s\" writes to this "
@@ -462,13 +468,26 @@ static int settings_check_target(struct option_context *ctx,
 int settings_check_targets(struct option_context *ctx, const struct settings *s,
 			   struct config_node *const *nodes)
 {
+	struct table_name *targets =
+		xcalloc(s->n_pipelines ? s->n_pipelines : 1, sizeof(*targets));
 	int rc = 0;
 
+	/* They have been parsed before. */
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		(void)table_name_parse(&targets[i],
+				       s->pipelines[i].destination_table, NULL);
 	for (size_t i = 0; !rc && i < s->n_pipelines; i++) {
 		size_t length = option_path_push(ctx, s->pipelines[i].name);
 
-		rc = settings_check_target(ctx, s, i, nodes[i]);
+		rc = settings_check_source(ctx, &s->pipelines[i], &targets[i],
+					   nodes[i]);
+		if (!rc)
+			rc = settings_check_target(ctx, s, i, targets,
+						   nodes[i]);
 		option_path_pop(ctx, length);
 	}
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		table_name_release(&targets[i]);
+	free(targets);
 	return rc;
 }

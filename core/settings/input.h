@@ -68,7 +68,7 @@ int settings_check_pipeline(struct option_context *ctx,
  * pipelines. */
 int settings_check_targets(struct option_context *ctx, const struct settings *s,
 			   struct config_node *const *nodes);
-/* settings_rivals.c: fill those of each pipeline. */
+/* rivals.c: fill those of each pipeline. */
 void settings_find_rivals(struct settings *s);
 int settings_check_connection(struct option_context *ctx,
 			      const struct config_node *node,

@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "clients/answer.h"
 #include "clients/sqlite.h"
@@ -12,9 +13,20 @@
 extern const struct store_ops sqlite_store;
 extern const struct migrations migrations_sqlite;
 
+/* A run asks the same dozen questions for each pipeline. */
+#define SQLITE_STORE_KEPT 32
+
+/* A statement that is ready to be run again. */
+struct sqlite_store_kept {
+	char *sql;
+	struct sqlite_statement *st; /* NULL: it is being run */
+};
+
 struct sqlite_store {
 	struct store base;
 	struct sqlite *db;
+	struct sqlite_store_kept kept[SQLITE_STORE_KEPT];
+	size_t next; /* the place that is given up next */
 };
 
 static struct sqlite *sqlite_store_db(struct store *s)
@@ -100,21 +112,68 @@ static int sqlite_store_row(struct store *s, struct sqlite_statement *st,
 	return !rc && row ? row(ctx, values, err) : rc;
 }
 
+/* The place of a statement: its own, or else the one that has stood longest. */
+static struct sqlite_store_kept *sqlite_store_place(struct sqlite_store *s,
+						    const char *sql)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->kept); i++)
+		if (s->kept[i].sql && !strcmp(s->kept[i].sql, sql))
+			return &s->kept[i];
+	return &s->kept[s->next++ % ARRAY_SIZE(s->kept)];
+}
+
+static void sqlite_store_forget(struct sqlite_store_kept *k)
+{
+	sqlite_finalize(k->st);
+	free(k->sql);
+	memset(k, 0, sizeof(*k));
+}
+
+static void sqlite_store_keep(struct sqlite_store *s, const char *sql,
+			      struct sqlite_statement *st)
+{
+	struct sqlite_store_kept *k = sqlite_store_place(s, sql);
+
+	sqlite_store_forget(k);
+	k->sql = xstrdup(sql);
+	k->st = st;
+}
+
+static int sqlite_store_take(struct sqlite_store *s, const char *sql,
+			     struct sqlite_statement **out, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->kept); i++) {
+		struct sqlite_store_kept *k = &s->kept[i];
+
+		if (!k->st || strcmp(k->sql, sql) != 0)
+			continue;
+		*out = k->st;
+		k->st = NULL;
+		return 0;
+	}
+	return sqlite_prepare(s->db, out, sql, err);
+}
+
 /* Numbers are bound as text: the columns' INTEGER affinity makes them
  * numbers again. */
-static int sqlite_store_run(struct store *s, const char *sql,
+static int sqlite_store_run(struct store *base, const char *sql,
 			    const char *const *params, int n_params,
 			    const char *shape, store_row row, void *ctx,
 			    struct error *err)
 {
+	struct sqlite_store *s = (struct sqlite_store *)base;
 	struct sqlite_statement *st = NULL;
-	int rc = sqlite_prepare(sqlite_store_db(s), &st, sql, err);
+	int rc = sqlite_store_take(s, sql, &st, err);
 
 	for (int i = 0; !rc && i < n_params; i++)
 		sqlite_bind_str(st, i + 1, params[i], -1);
 	while (!rc && (rc = sqlite_step(st, err)) == 1)
-		rc = sqlite_store_row(s, st, shape, row, ctx, err);
-	sqlite_finalize(st);
+		rc = sqlite_store_row(base, st, shape, row, ctx, err);
+	/* It has been reset; the parameters are the caller's no more. */
+	if (rc)
+		sqlite_finalize(st);
+	else
+		sqlite_store_keep(s, sql, st);
 	return sqlite_store_failed(rc, err);
 }
 
@@ -137,6 +196,8 @@ static void sqlite_store_close(struct store *base)
 {
 	struct sqlite_store *s = (struct sqlite_store *)base;
 
+	for (size_t i = 0; i < ARRAY_SIZE(s->kept); i++)
+		sqlite_store_forget(&s->kept[i]);
 	sqlite_close(s->db);
 	free(s->base.where);
 	free(s);
