@@ -204,16 +204,72 @@ static int layout_add_key(struct source_layout *l, const char *name,
 	return 0;
 }
 
+/* The place of a column that a unique set may have, or -1: it is read, never
+ * NULL, and has one exact order. */
+static long layout_unique_place(const struct source_layout *l, const char *name)
+{
+	long at = layout_find(l, name);
+	const struct source_column *c = at < 0 ? NULL : l->columns[at];
+
+	return c && !c->expression && !c->nullable && c->ordered ? at : -1;
+}
+
+static bool layout_can_be_key(const struct source_layout *l,
+			      const struct source_index *x)
+{
+	bool can = x->unique && x->columns.n > 0 &&
+		   x->columns.n <= LAYOUT_MOST_KEYS;
+
+	for (size_t i = 0; can && i < x->columns.n; i++)
+		can = layout_unique_place(l, x->columns.items[i]) >= 0;
+	return can;
+}
+
+/* Does `a` come before `b`, whatever their order in the catalog is? The smaller
+ * set does, then the one whose columns come first in the table. */
+static bool layout_precedes(const struct source_layout *l,
+			    const struct source_index *a,
+			    const struct source_index *b)
+{
+	if (a->columns.n != b->columns.n)
+		return a->columns.n < b->columns.n;
+	for (size_t i = 0; i < a->columns.n; i++) {
+		const struct source_column *x =
+			source_column_find(l, a->columns.items[i], false);
+		const struct source_column *y =
+			source_column_find(l, b->columns.items[i], false);
+		if (x != y)
+			return x < y;
+	}
+	return false;
+}
+
+/* The primary key; without one, a set of columns that are unique and never
+ * NULL. */
+static const struct strlist *layout_own_key(const struct source_layout *l)
+{
+	const struct source_index *best = NULL;
+
+	for (size_t i = 0; i < l->n_indexes; i++) {
+		const struct source_index *x = &l->indexes[i];
+
+		if (x->primary && x->columns.n)
+			return &x->columns;
+		if (layout_can_be_key(l, x) &&
+		    (!best || layout_precedes(l, x, best)))
+			best = x;
+	}
+	return best ? &best->columns : NULL;
+}
+
 static int layout_find_key(struct source_layout *l,
 			   const struct source_spec *source, struct error *err)
 {
 	const struct strlist *names = source->key;
 	int rc = 0;
 
-	for (size_t i = 0; (!names || !names->n) && i < l->n_indexes; i++) {
-		if (l->indexes[i].primary)
-			names = &l->indexes[i].columns;
-	}
+	if (!names || !names->n)
+		names = layout_own_key(l);
 	if (names && names->n > LAYOUT_MOST_KEYS)
 		return error_set(err, ERROR_CONFIG,
 				 "key: more than %d columns" ERROR_FIX
@@ -313,7 +369,8 @@ static int layout_check_strategy(const struct source_layout *l,
 				 source->table, rules->title);
 	if (!l->n_key)
 		return error_set(err, ERROR_SCHEMA,
-				 "%s has no primary key" ERROR_FIX
+				 "%s has no primary key, and no UNIQUE columns "
+				 "that are all NOT NULL" ERROR_FIX
 				 ": name the columns that tell its rows apart, "
 				 "as in `key: [id]`",
 				 source->table);

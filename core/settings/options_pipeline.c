@@ -309,7 +309,7 @@ const struct option pipeline_options[] = {
 	  OPTION_FIELD(struct pipeline_input, p.key),
 	  .default_text = "[]",
 	  .doc = "Columns that name a row; none is the source's primary "
-		 "key." },
+		 "key, or else columns that are UNIQUE and NOT NULL." },
 	{ .name = "watermark",
 	  .type = OPTION_TABLE,
 	  .flags = OPTION_REQUIRED,

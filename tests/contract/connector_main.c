@@ -50,6 +50,7 @@ static int suite_run(void)
 	suite_add(all, &n, suite_pages, suite_pages_n);
 	suite_add(all, &n, suite_marks, suite_marks_n);
 	suite_add(all, &n, suite_lookup, suite_lookup_n);
+	suite_add(all, &n, suite_unique, suite_unique_n);
 	if (!strcmp(suite_quirks->engine, "postgres")) {
 		suite_add(all, &n, suite_postgres_pages,
 			  suite_postgres_pages_n);

@@ -145,6 +145,8 @@ extern const struct CMUnitTest suite_lookup[];
 extern const size_t suite_lookup_n;
 extern const struct CMUnitTest suite_marks[];
 extern const size_t suite_marks_n;
+extern const struct CMUnitTest suite_unique[];
+extern const size_t suite_unique_n;
 extern const struct CMUnitTest suite_mysql[];
 extern const size_t suite_mysql_n;
 extern const struct CMUnitTest suite_mysql_faults[];
