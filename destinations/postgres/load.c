@@ -15,6 +15,10 @@
 /* Looks at the same rows. */
 #define MERGE_RIVALS 3
 
+/* So many rows speak for a batch that has at least so many. */
+#define PROBE_ROWS  32
+#define PROBE_LEAST 5000
+
 static int load_check_nulls(struct postgres_destination *d,
 			    const struct batch *b, struct error *err)
 {
@@ -132,6 +136,37 @@ static int load_straight(struct postgres_destination *d, const struct batch *b,
 	d->direct = false;
 	rc = pg_exec(d->pg, "ROLLBACK TO SAVEPOINT straight", err);
 	return rc ? rc : load_release(d, "straight", err);
+}
+
+static void load_sample(const struct row_order *all, struct row_order *few)
+{
+	for (; few->n < PROBE_ROWS; few->n++)
+		few->rows[few->n] =
+			all->rows[few->n * (all->n - 1) / (PROBE_ROWS - 1)];
+}
+
+/* If no row of a sample is there, the batch may go straight in: a backfill
+ * fills a gap. It is a guess, and the table's key is the judge. */
+static int load_probe(struct postgres_destination *d, const struct batch *b,
+		      struct error *err)
+{
+	uint32_t rows[PROBE_ROWS];
+	struct row_order all = d->order, few = { .rows = rows };
+	int64_t missing = 0;
+	int rc;
+
+	d->probes = false;
+	load_sample(&all, &few);
+	d->order = few;
+	rc = postgres_load_copy(d, b, STAGE, err);
+	d->order = all;
+	if (!rc)
+		rc = pg_exec_count(d->pg, d->sql_missing, 0, NULL, &missing,
+				   err);
+	if (!rc)
+		rc = pg_exec(d->pg, "DELETE FROM " STAGE, err);
+	d->direct = !rc && missing == PROBE_ROWS;
+	return rc;
 }
 
 /* Would somebody notice that a changed row is deleted and inserted again? It
@@ -303,7 +338,9 @@ static int load_rows(struct sql_mark *m, const struct batch *b,
 
 	if (!b->n_rows)
 		return 0;
-	if (d->direct)
+	if (d->probes && d->order.n >= PROBE_LEAST)
+		rc = load_probe(d, b, err);
+	if (!rc && d->direct)
 		rc = load_straight(d, b, out, err);
 	if (!rc)
 		rc = load_staged(d, b, next, out, err);

@@ -58,7 +58,7 @@ struct postgres_destination {
 	struct row_order order;
 	struct strbuf columns; /* quoted list of the batch's columns */
 	char *sql_delete, *sql_update, *sql_insert_all, *sql_insert_new;
-	char *sql_missing; /* mode update: rows that are not there */
+	char *sql_missing; /* not in append: rows that are not there */
 	char *sql_left_out; /* NULL: nothing can leave rows out */
 	/* The stage's rows that replace a stored one; in append, those that
 	 * are new: $1 and $2 as of the statements that write. */
@@ -69,6 +69,7 @@ struct postgres_destination {
 	/* Rows may go straight into the table: it was empty, or all of the
 	 * last batch were new. */
 	bool direct;
+	bool probes; /* ask about the first large batch whether it may */
 	char *refresh_key; /* the advisory lock that this session holds */
 };
 

@@ -197,7 +197,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	char *sql;
 	int rc;
 
-	d->direct = false;
+	d->direct = d->probes = false;
 	if (d->target->mode == LOAD_APPEND || d->target->mode == LOAD_UPDATE ||
 	    d->table.filters)
 		return 0;
@@ -205,6 +205,7 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
 	if (!rc)
 		d->direct = *pg_value(r, 0, 0) == 't';
+	d->probes = !rc && !d->direct && !d->sql_pull;
 	pg_result_free(r);
 	free(sql);
 	return rc;

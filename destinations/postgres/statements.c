@@ -479,7 +479,7 @@ void postgres_statements_make(struct postgres_destination *d,
 		statement_watch(d, plan);
 	if (d->table.filters && d->target->mode != LOAD_UPDATE)
 		d->sql_left_out = statement_left_out(d, plan);
-	if (d->table.filters || d->target->mode == LOAD_UPDATE)
+	if (d->table.filters || d->target->mode != LOAD_APPEND)
 		d->sql_missing = statement_missing(d);
 	if (d->target->mode == LOAD_APPEND) {
 		d->sql_insert_new = statement_insert_raw(d);

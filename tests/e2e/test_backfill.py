@@ -463,3 +463,26 @@ def test_rows_of_another_source_stay_out(tidemark, make_source,
     done = tidemark("backfill", "items").expect(EXIT_SCHEMA)
     assert "another database" in done.err
     check_items(source, destination)
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
+@pytest.mark.parametrize("hidden", (False, True))
+def test_a_gap_is_filled(tidemark, source, make_destination, hidden, mode):
+    """Rows go straight into a gap. One that a look at a few of them has missed
+    is in the way: then the batch is merged."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=20000)
+    spread(source)
+    sync_items(tidemark, source, destination, "timestamp", mode=mode)
+    tidemark.run()
+    destination.execute("DELETE FROM items WHERE id <> 20000 AND id <> "
+                        f"{8 if hidden else 20000}",
+                        "UPDATE items SET name = 'damaged' WHERE id = 8")
+    sums = []
+    for again in ((), ("--again",)):
+        done, = chunks(tidemark, "--to", "2024-01-01 05:33:20", *again)
+        assert done["rows"] == 19999
+        with sqlite3.connect(tidemark.state_file) as db:
+            sums += db.execute("SELECT checksum FROM chunks").fetchall()
+    assert sums[0] == sums[1] != (None,)
+    check_items(source, destination)

@@ -106,3 +106,60 @@ def test_a_key_with_a_nul(tidemark, make_source, make_destination, engine):
     chunk, = done.json()["chunks"]
     assert chunk["state"] == "failed"
     assert "NUL" in chunk["error"] and "'a'" in chunk["error"]
+
+
+@pytest.mark.parametrize("spoilt", (False, True))
+def test_keys_far_apart(tidemark, source, make_destination, spoilt):
+    """Between the keys of the window lie far more rows than it has. They are
+    not read to the end: the window's rows are looked up."""
+    destination = make_destination("sqlite")
+    many = 30000
+    source.execute("CREATE TABLE items (id int PRIMARY KEY, name text,"
+                   " seq int NOT NULL)",
+                   "INSERT INTO items SELECT n, 'a', n FROM "
+                   f"generate_series(1, {many}) n",
+                   f"UPDATE items SET seq = {many} + id WHERE id IN "
+                   f"(1, {many - 1})")
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    destination.execute("UPDATE items SET name = 'damaged'")
+    if spoilt:
+        destination.execute(
+            "CREATE TRIGGER spoil AFTER UPDATE ON items WHEN NEW.id = 1 BEGIN "
+            "UPDATE items SET name = 'spoilt' WHERE id = NEW.id; END")
+    done = tidemark("backfill", "items", "--from", str(many + 1), "--json")
+    chunk, = done.expect(EXIT_DIFFERENT if spoilt else EXIT_OK).json()["chunks"]
+    assert chunk["rows"] == 2
+    assert chunk["state"] == ("failed" if spoilt else "done")
+    if spoilt:
+        assert chunk["error"].startswith("1 rows of the chunk are not")
+
+
+ENDS = {
+    "smallint": (-32768, 32767), "int": (-2147483648, 2147483647),
+    "bigint": (-9223372036854775808, 9223372036854775807),
+    "bigint unsigned": (0, 9223372036854775808, 18446744073709551615),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("engine", ("postgres", "mysql", "duckdb"))
+def test_the_ends_of_a_type(tidemark, make_source, make_destination, engine,
+                            kind):
+    """No value lies behind the last one, and an unsigned one is not less than
+    0."""
+    unsigned = "unsigned" in kind
+    source = make_source("mysql" if unsigned else "postgres")
+    destination = make_destination(engine)
+    source.execute(
+        f"CREATE TABLE {source.schema}.items (id {kind} PRIMARY KEY,"
+        " name varchar(20), seq int NOT NULL)",
+        *(f"INSERT INTO {source.schema}.items VALUES ({n}, 'a', {i})"
+          for i, n in enumerate(ENDS[kind])))
+    sync_items(tidemark, source, destination, "sequence")
+    tidemark.run()
+    destination.execute(f"UPDATE {destination.schema}.items SET name = 'x'")
+    done = tidemark("backfill", "items", "--json").expect(EXIT_OK)
+    chunk, = done.json()["chunks"]
+    assert (chunk["state"], chunk["rows"]) == ("done", len(ENDS[kind]))
+    assert tidemark("verify", "items", "--json").expect(EXIT_OK)

@@ -5,6 +5,7 @@
 #include "core/sync/verify/compare.h"
 #include "core/sync/verify/fingerprints.h"
 #include "core/sync/verify/part.h"
+#include "core/sync/verify/roster.h"
 #include "core/sync/verify/tally.h"
 
 /* kinds, declared types ("" none), values ("\1": NULL), equal? */
@@ -407,6 +408,48 @@ static void test_fingerprints(void **state)
 	fingerprints_release(&f);
 }
 
+static struct compare_hash roster_hash(uint64_t x)
+{
+	return (struct compare_hash){ x * UINT64_C(0x9e3779b97f4a7c15), x };
+}
+
+/* It takes so many keys and no more. A key is equal if all its rows are, as
+ * often at either side. */
+static void test_roster(void **state)
+{
+	struct roster r = { .n = 0 };
+	struct digest sum = { 0, 0, 0 };
+	struct compare_hash key, row;
+
+	(void)state;
+	key = roster_hash(1);
+	roster_meet(&r, &key, &key);
+	assert_false(roster_is_equal(&r, &key));
+	for (uint64_t i = 0; i < ROSTER_ROWS; i++) {
+		key = roster_hash(i);
+		row = roster_hash(~i);
+		assert_true(roster_add(&r, &key, &row));
+		if (i != 7)
+			roster_meet(&r, &key, &row);
+	}
+	key = roster_hash(ROSTER_ROWS);
+	assert_false(roster_add(&r, &key, &key));
+	roster_meet(&r, &key, &key);
+	assert_false(roster_is_equal(&r, &key));
+	assert_int_equal(roster_equal(&r, &sum), ROSTER_ROWS - 1);
+	assert_int_equal(sum.rows, ROSTER_ROWS - 1);
+	key = roster_hash(7);
+	assert_false(roster_is_equal(&r, &key));
+	row = roster_hash(~UINT64_C(8));
+	key = roster_hash(8);
+	assert_true(roster_is_equal(&r, &key));
+	roster_meet(&r, &key, &row); /* twice there */
+	assert_false(roster_is_equal(&r, &key));
+	roster_add(&r, &key, &row); /* and twice here */
+	assert_true(roster_is_equal(&r, &key));
+	roster_release(&r);
+}
+
 /* Parts per million; 0: no share. */
 static void test_shares(void **state)
 {
@@ -500,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_rounds_are_bounded),
 		cmocka_unit_test(test_many_suspects),
 		cmocka_unit_test(test_fingerprints),
+		cmocka_unit_test(test_roster),
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_a_share_of_the_keys),
 		cmocka_unit_test(test_parts_in_words),

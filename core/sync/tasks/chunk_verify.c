@@ -7,7 +7,7 @@
 #include "core/data/digest.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/run/try.h"
-#include "core/sync/verify/pass.h"
+#include "core/sync/verify/clear.h"
 
 /* Rows of the source, and of the same keys at the destination. */
 struct chunk_comparison {
@@ -84,13 +84,47 @@ static int comparison_judge_cut(struct chunk_comparison *v, struct error *err)
 	return suspects_refuse_cut(&d->suspects, err);
 }
 
+static int comparison_open(struct chunk_comparison *v, struct error *err)
+{
+	struct pass *pass = &v->pass;
+	int rc = pass_open(pass, v->c->p, err);
+
+	free(v->column);
+	v->column = NULL;
+	v->driver.sides[COMPARE_SOURCE].pace = v->c->pacing.pace;
+	if (!rc)
+		rc = range_describe(pass->connector, v->c->p, &pass->spec,
+				    &pass->mark, &v->column, &pass->schema,
+				    err);
+	v->none.strategy = pass->mark.strategy;
+	return rc ? rc : driver_match(&v->driver, &pass->schema, err);
+}
+
+/* Connections that were interrupted in the midst of a statement are not used
+ * again. */
+static int comparison_begin(struct chunk_comparison *v, bool *more,
+			    struct error *err)
+{
+	struct driver *d = &v->driver;
+	bool all = false;
+	int rc = pass_clear(&v->pass, d, &all, err);
+
+	v->begun = true;
+	*more = !all;
+	if (rc || all)
+		return rc;
+	pass_close(&v->pass);
+	driver_close(d);
+	rc = comparison_open(v, err);
+	return rc ? rc : pass_begin(&v->pass, d, err);
+}
+
 static int comparison_suspect(struct driver *d, bool *more, struct error *err)
 {
 	struct chunk_comparison *v = d->ctx;
-	int rc = v->begun ? 0 : pass_begin(&v->pass, d, err);
+	int rc = v->begun ? 0 : comparison_begin(v, more, err);
 
-	v->begun = true;
-	if (!rc)
+	if (!rc && *more)
 		rc = pass_suspect(&v->pass, d, more, err);
 	return rc ? rc : comparison_judge_cut(v, err);
 }
@@ -112,21 +146,6 @@ static void comparison_judged(struct driver *d, const struct suspect *x)
 	(void)x;
 }
 
-static int comparison_open(struct chunk_comparison *v, struct error *err)
-{
-	struct pass *pass = &v->pass;
-	int rc = verify_find_mark(v->c->p, &v->driver.mark, &v->marked, err);
-
-	if (!rc)
-		rc = pass_open(pass, v->c->p, err);
-	if (!rc)
-		rc = range_describe(pass->connector, v->c->p, &pass->spec,
-				    &pass->mark, &v->column, &pass->schema,
-				    err);
-	v->none.strategy = pass->mark.strategy;
-	return rc ? rc : driver_match(&v->driver, &pass->schema, err);
-}
-
 static void comparison_init(struct chunk_comparison *v,
 			    const struct range *range)
 {
@@ -140,7 +159,6 @@ static void comparison_init(struct chunk_comparison *v,
 	driver_init(&v->driver);
 	v->driver.progress.tell = comparison_tell;
 	v->driver.progress.ctx = v;
-	v->driver.sides[COMPARE_SOURCE].pace = v->c->pacing.pace;
 	v->pass = (struct pass){ .wants = comparison_wants,
 				 .goes_on = comparison_goes_on,
 				 .scan = { .from = &v->none, .range = range },
@@ -150,7 +168,7 @@ static void comparison_init(struct chunk_comparison *v,
 
 static void comparison_release(struct chunk_comparison *v)
 {
-	pass_close(&v->pass);
+	pass_release(&v->pass);
 	driver_release(&v->driver);
 	free(v->column);
 }
@@ -164,7 +182,9 @@ int chunk_verify(struct run_context *c, const struct range *range,
 	int rc;
 
 	comparison_init(&v, range);
-	rc = comparison_open(&v, err);
+	rc = verify_find_mark(c->p, &v.driver.mark, &v.marked, err);
+	if (!rc)
+		rc = comparison_open(&v, err);
 	if (!rc)
 		rc = driver_run(&v.driver, err);
 	different = differences_sum(&v.found);

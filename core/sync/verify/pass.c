@@ -7,8 +7,6 @@
 
 /* Two of these are in memory at once. */
 #define PASS_BYTES (4 << 20)
-/* Large pages cost the source least. */
-#define PASS_TALLY_ROWS 10000
 /* Rows that differ at first sight, looked at again together. */
 #define PASS_SUSPECTS 20000
 
@@ -48,8 +46,13 @@ void pass_close(struct pass *x)
 	pass_init(x);
 }
 
-static int pass_start(struct pass *x, struct driver *d, size_t rows,
-		      struct error *err)
+void pass_release(struct pass *x)
+{
+	pass_close(x);
+	roster_release(&x->cleared);
+}
+
+int pass_start(struct pass *x, struct driver *d, size_t rows, struct error *err)
 {
 	const struct reader_bounds bounds = {
 		.max_rows = rows,
@@ -73,9 +76,8 @@ int pass_begin(struct pass *x, struct driver *d, struct error *err)
 	return pass_start(x, d, VERIFY_KEYS, err);
 }
 
-/* NULL: nothing more of it is to be looked at, or an error. */
-static const struct batch *pass_next(struct pass *x, struct driver *d, int *rc,
-				     struct error *err)
+const struct batch *pass_next(struct pass *x, struct driver *d, int *rc,
+			      struct error *err)
 {
 	struct read_batch *rb = reader_take(&x->reader, verify_progress_tick,
 					    &d->progress, rc, err);
@@ -95,6 +97,8 @@ static void pass_row(struct pass *x, struct driver *d, const struct batch *b,
 	compare_rows(&d->compare, COMPARE_SOURCE, b, &row, 1, &x->slots, &key,
 		     &all);
 	if (d->tallied && tally_is_equal(&d->tally, &key))
+		return;
+	if (roster_is_equal(&x->cleared, &key))
 		return;
 	s = suspects_get(&d->suspects, &key);
 	suspect_note_texts(s, &d->compare, COMPARE_SOURCE, b, row);

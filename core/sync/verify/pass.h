@@ -8,6 +8,10 @@
 
 #include "core/sync/parts/reader.h"
 #include "core/sync/verify/driver.h"
+#include "core/sync/verify/roster.h"
+
+/* Large pages cost the source least. */
+#define PASS_TALLY_ROWS 10000
 
 struct pass {
 	/* The choice of rows: the caller describes them, and sets the bounds of
@@ -27,6 +31,7 @@ struct pass {
 	bool repeats; /* a row may come by again: the last one counts */
 	int64_t *rows; /* the source's compared rows; added to */
 	struct digest there; /* the rows that were looked up */
+	struct roster cleared; /* by pass_clear(): they need no look-up */
 	struct connector *connector;
 	struct stopper stopper;
 	struct reader reader;
@@ -36,7 +41,16 @@ struct pass {
 void pass_init(struct pass *x);
 int pass_open(struct pass *x, const struct pipeline_settings *p,
 	      struct error *err);
+/* It may be opened anew; what was found out stays. */
 void pass_close(struct pass *x);
+void pass_release(struct pass *x);
+/* Pages of `rows` rows are on their way. */
+int pass_start(struct pass *x, struct driver *d, size_t rows,
+	       struct error *err);
+/* NULL: nothing more of it is to be looked at, or an error. Give it back to
+ * `x->reader`. */
+const struct batch *pass_next(struct pass *x, struct driver *d, int *rc,
+			      struct error *err);
 /* The first page is on its way: of the rows of a look-up. */
 int pass_begin(struct pass *x, struct driver *d, struct error *err);
 /* Find suspects of `d` in the next pages, until there are many. */

@@ -65,6 +65,7 @@ struct verify_reading {
 	struct verify_look look;
 	struct verify_side *side;
 	struct scan scan; /* verify_reading_start()'s */
+	uint64_t rows;
 	bool open;
 };
 
@@ -109,6 +110,7 @@ int verify_reading_step(struct verify_reading *r, struct error *err)
 	r->open = rb && rb->batch.n_rows;
 	if (!r->open)
 		return rc;
+	r->rows += rb->batch.n_rows;
 	verify_progress_add(r->side->progress, r->side->which,
 			    rb->batch.n_rows);
 	reader_give_back(&r->reader, VERIFY_ROWS);
@@ -186,6 +188,11 @@ int verify_reading_start(struct verify_reading **out, struct verify_side *s,
 bool verify_reading_is_open(const struct verify_reading *r)
 {
 	return r->open;
+}
+
+uint64_t verify_reading_rows(const struct verify_reading *r)
+{
+	return r->rows;
 }
 
 void verify_reading_end(struct verify_reading *r)

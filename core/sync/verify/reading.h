@@ -32,6 +32,8 @@ int verify_reading_start(struct verify_reading **out, struct verify_side *s,
 /* Wait for the next rows, and have them looked at; harmless at the end. */
 int verify_reading_step(struct verify_reading *r, struct error *err);
 bool verify_reading_is_open(const struct verify_reading *r);
+/* How many rows it has given, those that are marked as gone counted. */
+uint64_t verify_reading_rows(const struct verify_reading *r);
 void verify_reading_end(struct verify_reading *r); /* NULL is fine */
 /* Read each row that is wanted. */
 int verify_read_whole(struct verify_side *s, const struct verify_look *look,
