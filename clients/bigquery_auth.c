@@ -10,6 +10,7 @@
 
 #include "clients/bigquery_reply.h"
 #include "clients/http.h"
+#include "clients/libraries.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/secret.h"
@@ -185,8 +186,11 @@ static int auth_sign(const struct bigquery_auth *a, char **out,
 	const unsigned char *key = (const unsigned char *)a->key;
 	jwt_t *jwt = NULL;
 	char *text = NULL;
-	int bad = jwt_new(&jwt);
+	int bad = library_load(&library_jwt, err);
 
+	if (bad)
+		return bad;
+	bad = jwt_new(&jwt);
 	if (!bad)
 		bad = jwt_add_grant(jwt, "iss", a->email) ||
 		      jwt_add_grant(jwt, "scope", AUTH_SCOPE) ||

@@ -4,6 +4,7 @@
 
 #include "clients/bigquery_handle.h"
 #include "clients/bigquery_reply.h"
+#include "clients/libraries.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/retry.h"
@@ -32,8 +33,10 @@ int bigquery_load_begin(struct bigquery_load **out, struct bigquery *b,
 	struct bigquery_load *l;
 	json_t *load;
 	bool bare = false;
-	int rc = bigquery_locate(b, err);
+	int rc = library_load(&library_zlib, err);
 
+	if (!rc)
+		rc = bigquery_locate(b, err);
 	if (!rc)
 		rc = bigquery_is_bare(b, &bare, err);
 	if (rc)

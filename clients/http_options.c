@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/libraries.h"
 #include "clients/tls.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -99,6 +100,8 @@ static int http_options_make(struct http_options *out,
 
 	o.local = metadata || tls_is_local(host, n);
 	rc = http_check_base(&o, conn, shown, err);
+	if (!rc)
+		rc = library_load(&library_curl, err);
 	if (rc)
 		http_options_release(&o);
 	else

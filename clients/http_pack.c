@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "clients/libraries.h"
 #include "core/base/alloc.h"
 
 /* The lowest level packs rows to less than half at several hundred MB/s. */
@@ -10,7 +11,7 @@
 #define PACK_BYTES ((size_t)128 << 10)
 
 struct http_pack {
-	ZSTD_CCtx *zstd;
+	ZSTD_CCtx *zstd; /* NULL: nothing is packed yet */
 	ZSTD_inBuffer in; /* the part of `bytes` that is not packed yet */
 	bool ended, over; /* the source; what is packed, too */
 	char bytes[PACK_BYTES];
@@ -20,10 +21,6 @@ struct http_pack *http_pack_new(void)
 {
 	struct http_pack *p = xcalloc(1, sizeof(*p));
 
-	p->zstd = ZSTD_createCCtx();
-	if (!p->zstd)
-		alloc_die();
-	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, PACK_LEVEL);
 	http_pack_restart(p);
 	return p;
 }
@@ -32,15 +29,30 @@ void http_pack_free(struct http_pack *p)
 {
 	if (!p)
 		return;
-	ZSTD_freeCCtx(p->zstd);
+	if (p->zstd)
+		ZSTD_freeCCtx(p->zstd);
 	free(p);
 }
 
 void http_pack_restart(struct http_pack *p)
 {
-	ZSTD_CCtx_reset(p->zstd, ZSTD_reset_session_only);
+	if (p->zstd)
+		ZSTD_CCtx_reset(p->zstd, ZSTD_reset_session_only);
 	p->in = (ZSTD_inBuffer){ .src = p->bytes };
 	p->ended = p->over = false;
+}
+
+static int pack_begin(struct http_pack *p, struct error *err)
+{
+	int rc = p->zstd ? 0 : library_load(&library_zstd, err);
+
+	if (rc || p->zstd)
+		return rc;
+	p->zstd = ZSTD_createCCtx();
+	if (!p->zstd)
+		alloc_die();
+	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, PACK_LEVEL);
+	return 0;
 }
 
 static int pack_fill(struct http_pack *p, http_source source, void *ctx,
@@ -65,9 +77,11 @@ long http_pack_read(struct http_pack *p, http_source source, void *ctx,
 	ZSTD_outBuffer packed = { .dst = out, .size = room };
 
 	while (packed.pos < room && !p->over) {
-		int rc = pack_fill(p, source, ctx, err);
+		int rc = pack_begin(p, err);
 		size_t left;
 
+		if (!rc)
+			rc = pack_fill(p, source, ctx, err);
 		if (rc)
 			return rc;
 		left = ZSTD_compressStream2(p->zstd, &packed, &p->in,

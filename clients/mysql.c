@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "clients/libraries.h"
 #include "clients/mysql_connect.h"
 #include "clients/mysql_session.h"
 #include "core/base/alloc.h"
@@ -53,9 +54,12 @@ int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 		      const struct mysql_client_options *options,
 		      struct error *err)
 {
-	struct mysql_client *db = xcalloc(1, sizeof(*db));
-	int rc;
+	struct mysql_client *db;
+	int rc = library_load(&library_mysql, err);
 
+	if (rc)
+		return rc;
+	db = xcalloc(1, sizeof(*db));
 	db->reads = options->read_only;
 	if (options->load)
 		db->local = mysql_client_local_new();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clients/answer.h"
+#include "clients/libraries.h"
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
 #include "clients/pg_parameters.h"
@@ -59,9 +60,13 @@ int pg_open(struct pg **out, const struct connection *conn,
 	    const struct pg_options *options, struct error *err)
 {
 	struct pg_target target = { .host = NULL };
-	struct pg *pg = pg_new(conn);
-	int rc = pg_resolve(&target, &conn->url, pg->where, err);
+	struct pg *pg;
+	int rc = library_load(&library_pq, err);
 
+	if (rc)
+		return rc;
+	pg = pg_new(conn);
+	rc = pg_resolve(&target, &conn->url, pg->where, err);
 	if (!rc) {
 		struct pg_parameters p;
 		pg_parameters_fill(&p, conn, &target, options->application,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/libraries.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/secret.h"
@@ -104,8 +105,10 @@ int pg_resolve(struct pg_target *out, const struct url *url, const char *where,
 	const char *values[] = { url->text, "none", RESOLVE_VALUE, NULL };
 	PGconn *conn;
 	char *text;
-	int rc = resolve_url(out, url, where, err);
+	int rc = library_load(&library_pq, err);
 
+	if (!rc)
+		rc = resolve_url(out, url, where, err);
 	if (rc)
 		return rc;
 	conn = PQconnectStartParams(keywords, values, 1);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clients/libraries.h"
 #include "clients/sqlite_errors.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -222,8 +223,10 @@ int sqlite_open(struct sqlite **out, const char *path,
 	int flags = SQLITE_OPEN_NOMUTEX |
 		    (options->read_only ? SQLITE_OPEN_READONLY
 					: SQLITE_OPEN_READWRITE);
-	int rc = 0;
+	int rc = library_load(&library_sqlite, err);
 
+	if (rc)
+		return rc;
 	pthread_once(&once, sqlite_configure);
 	if (options->create)
 		rc = sqlite_make_file(path, options, err);

@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/library.h"
 
 /* Steps for one text. A reasonable pattern takes some hundreds. */
 #define PATTERN_STEPS	    1000000
 #define PATTERN_STACK_LEAST ((size_t)32 << 10)
 #define PATTERN_STACK_MOST  ((size_t)1 << 20)
 #define PATTERN_MESSAGE	    128
+
+/* Its libraries' functions. */
+extern struct library library_pcre2;
 
 struct pattern {
 	pcre2_code *code;
@@ -35,8 +39,10 @@ int pattern_new(struct pattern **out, const char *text, struct error *err)
 	struct pattern *p;
 	pcre2_code *code;
 	PCRE2_SIZE at;
-	int wrong;
+	int wrong, rc = library_load(&library_pcre2, err);
 
+	if (rc)
+		return rc;
 	code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, options,
 			     &wrong, &at, NULL);
 	if (!code) {
