@@ -17,6 +17,8 @@ static int run_run(const struct arguments *args, struct error *err)
 }
 
 static const struct flag run_flags[] = {
+	{ "jobs", 0, FLAG_COUNT, "N",
+	  "run so many pipelines at once (default: as the config says)" },
 	{ "max-batches", 0, FLAG_COUNT, "N",
 	  "stop each pipeline after N batches" },
 	{ "max-seconds", 0, FLAG_COUNT, "N",
@@ -39,16 +41,17 @@ const struct command command_run = {
 	.operands = "[PIPELINE...]",
 	.max_operands = OPERANDS_ANY,
 	.summary = "sync each pipeline until it has caught up",
-	.details = "Without names, all pipelines of the config run, one after "
-		   "the other. A pipeline\n"
-		   "that fails does not keep the others from running. The "
-		   "first Ctrl-C ends after\n"
-		   "the batch in hand (exit 8), the second at once. Both lose "
-		   "nothing, and the next\n"
-		   "run begins with the pipeline behind the one that was "
-		   "ended. A pipeline that\n"
-		   "another process runs is left to it: exit 6, and the "
-		   "message names that process.\n"
+	.details = "Without names, all pipelines of the config run, `jobs` at "
+		   "once, those first that\n"
+		   "waited longest. A pipeline that fails does not keep the "
+		   "others from running. The\n"
+		   "first Ctrl-C ends each after the batch in hand (exit 8), "
+		   "the second at once. Both\n"
+		   "lose nothing, and the next run begins with the pipelines "
+		   "behind those that were\n"
+		   "ended. A pipeline that another process runs is left to it: "
+		   "exit 6, and the message\n"
+		   "names that process.\n"
 		   "\n"
 		   "--verify reads the rows that the run has loaded from the "
 		   "source once more, from\n"

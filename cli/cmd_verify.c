@@ -163,7 +163,7 @@ static bool verify_ask(void *ctx, const struct verify_result *found)
 {
 	const struct verify_call *call = ctx;
 
-	progress_pipeline_end();
+	progress_pipeline_end(found->pipeline);
 	verify_announce(call, found);
 	if (arguments_has(call->args, "yes") || !ask_is_possible())
 		return true;
@@ -225,7 +225,7 @@ static void verify_one(const struct verify_call *call,
 	log_set_pipeline(p->name);
 	rc = call->mends ? verify_mend(call, p, &r, &err)
 			 : verify_look(call, p, &r, &err);
-	progress_pipeline_end();
+	progress_pipeline_end(p);
 	if (rc) {
 		if (*err.server_code)
 			log_error("%s [%s]", err.message, err.server_code);

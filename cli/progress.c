@@ -1,10 +1,13 @@
 #include "cli/progress.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/progress_track.h"
+#include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -15,34 +18,16 @@
 #define PROGRESS_DRAW_US   (US_PER_SECOND / 10)
 #define PROGRESS_LOG_US	   (10 * US_PER_SECOND)
 #define PROGRESS_SAMPLE_US US_PER_SECOND
-/* With less behind it the end is not guessed. */
-#define PROGRESS_ETA_SHARE 0.005
-#define PROGRESS_ETA_US	   (2 * US_PER_SECOND)
-
-/* Counts: rows and bytes of a run, or the rows of both sides of a look. */
-#define PROGRESS_COUNTS 2
-
-struct progress_point {
-	const struct pipeline_settings *pipeline;
-	const char *pass;
-	int64_t counts[PROGRESS_COUNTS];
-	double share;
-};
 
 /* The log's hooks carry no context, so there is one of these. */
 static struct {
 	pthread_mutex_t lock;
 	bool on, terminal;
 	struct strbuf line; /* as drawn; "" if nothing is */
-	const struct pipeline_settings *pipeline;
-	const char *pass; /* a look's; NULL: a run */
-	int64_t shown_at;
-	/* Speed is that between the last two samples. */
-	int64_t sample_at, samples[PROGRESS_COUNTS];
-	bool sampled;
-	double speeds[PROGRESS_COUNTS]; /* a second */
-	double first_share;
-	int64_t first_at; /* 0: no share is known yet */
+	struct progress_track *tracks; /* one for each that runs */
+	size_t n, room;
+	size_t all, done; /* pipelines of the round; `all` 0: not said */
+	int64_t drawn_at;
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER, .line = STRBUF_INIT };
 
 /* Members of held_by are the source's own: those that are there are shown. */
@@ -228,78 +213,65 @@ void progress_begin(bool quiet)
 		log_set_hooks(progress_before_log, progress_after_log);
 }
 
-static void progress_restart(const struct progress_point *p, int64_t now)
+static struct progress_track *progress_track(const struct progress_point *p)
 {
-	if (progress.pipeline != p->pipeline)
-		progress.shown_at = now;
-	progress.pipeline = p->pipeline;
-	progress.pass = p->pass;
-	progress.sampled = false;
-	progress.sample_at = now;
-	for (size_t i = 0; i < PROGRESS_COUNTS; i++) {
-		progress.samples[i] = p->counts[i];
-		progress.speeds[i] = 0;
-	}
-	progress.first_at = 0;
+	for (size_t i = 0; i < progress.n; i++)
+		if (progress.tracks[i].pipeline == p->pipeline)
+			return &progress.tracks[i];
+	progress.tracks = xgrow(progress.tracks, &progress.room, progress.n + 1,
+				sizeof(*progress.tracks));
+	memset(&progress.tracks[progress.n], 0, sizeof(*progress.tracks));
+	if (!progress.n)
+		progress.drawn_at = clock_monotonic_us();
+	return &progress.tracks[progress.n++];
 }
 
-/* Until the first sample is full, the speed is that since the begin. */
-static void progress_measure(const struct progress_point *p, int64_t now)
+/* On a terminal one line is for all. */
+static bool progress_is_due(struct progress_track *t, int64_t now)
 {
-	int64_t window =
-		progress.terminal ? PROGRESS_SAMPLE_US : PROGRESS_LOG_US;
-	int64_t passed = now - progress.sample_at;
-	double seconds = (double)passed / (double)US_PER_SECOND;
+	int64_t every = progress.terminal ? PROGRESS_DRAW_US : PROGRESS_LOG_US;
+	int64_t *last = progress.terminal ? &progress.drawn_at : &t->shown_at;
 
-	if (passed < PROGRESS_DRAW_US || (progress.sampled && passed < window))
-		return;
-	for (size_t i = 0; i < PROGRESS_COUNTS; i++)
-		progress.speeds[i] =
-			(double)(p->counts[i] - progress.samples[i]) / seconds;
-	if (passed < window)
-		return;
-	progress.sampled = true;
-	progress.sample_at = now;
-	for (size_t i = 0; i < PROGRESS_COUNTS; i++)
-		progress.samples[i] = p->counts[i];
+	if (now - *last < every)
+		return false;
+	*last = now;
+	return true;
 }
 
-/* From where on the rest is reckoned: the first share that is known, and anew
- * once it falls behind that. */
-static void progress_anchor(double share, int64_t now)
-{
-	if (share >= 0 && progress.first_at && share >= progress.first_share)
-		return;
-	progress.first_share = share;
-	progress.first_at = share < 0 ? 0 : now;
-}
-
-static int64_t progress_eta(double share, int64_t now)
-{
-	double done = share - progress.first_share;
-	int64_t passed = now - progress.first_at;
-
-	if (!progress.first_at || done < PROGRESS_ETA_SHARE ||
-	    passed < PROGRESS_ETA_US)
-		return -1;
-	return (int64_t)((double)passed / done * (1 - share));
-}
-
-/* Its line is to be drawn anew: true. */
-static bool progress_advance(const struct progress_point *p)
+/* Its track if its line is to be drawn anew, else NULL. */
+static struct progress_track *progress_advance(const struct progress_point *p)
 {
 	int64_t now = clock_monotonic_us();
-	int64_t every = progress.terminal ? PROGRESS_DRAW_US : PROGRESS_LOG_US;
+	struct progress_track *t = progress_track(p);
 
-	if (progress.pipeline != p->pipeline || progress.pass != p->pass)
-		progress_restart(p, now);
-	progress_measure(p, now);
-	progress_anchor(p->share, now);
-	if (now - progress.shown_at < every)
-		return false;
-	progress.shown_at = now;
+	progress_track_add(t, p, now,
+			   progress.terminal ? PROGRESS_SAMPLE_US
+					     : PROGRESS_LOG_US);
+	if (!progress_is_due(t, now))
+		return NULL;
 	strbuf_reset(&progress.line);
-	return true;
+	return t;
+}
+
+void progress_render_all(struct strbuf *sb, const struct progress_track *tracks,
+			 size_t n, size_t done, size_t all)
+{
+	strbuf_addf(sb, "%zu of %zu done, %zu running", done, all, n);
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addstr(sb, i ? ", " : ": ");
+		utf8_add_flat(sb, tracks[i].pipeline->name);
+		strbuf_addstr(sb, " ");
+		units_print_short(sb, (double)tracks[i].rows);
+		strbuf_addstr(sb, " rows (");
+		units_print_short(sb, tracks[i].speeds[0]);
+		strbuf_addstr(sb, "/s)");
+	}
+}
+
+/* Several may run, and there is one line for them. */
+static bool progress_sums(void)
+{
+	return progress.terminal && progress.all > 1;
 }
 
 static void progress_show(void)
@@ -317,23 +289,29 @@ static const char *progress_name(const struct pipeline_settings *p)
 	return progress.terminal ? p->name : "";
 }
 
-static void progress_show_run(const struct run_result *r)
+static void progress_show_run(const struct run_result *r,
+			      const struct progress_track *t)
 {
 	const struct progress_view view = {
 		.pipeline = progress_name(r->pipeline),
 		.rows = r->rows_read,
-		.rows_per_second = progress.speeds[0],
-		.bytes_per_second = progress.speeds[1],
+		.rows_per_second = t->speeds[0],
+		.bytes_per_second = t->speeds[1],
 		.last_batch_us = r->last_batch_us,
 		.share = r->progress,
-		.eta_us = progress_eta(r->progress, clock_monotonic_us()),
+		.eta_us = progress_track_eta(t, r->progress,
+					     clock_monotonic_us()),
 		.held_by = r->held_by,
 		.paused = r->paused,
 		.verifying = r->verifying,
 		.verified = r->verified.rows,
 	};
 
-	progress_render(&progress.line, &view);
+	if (progress_sums())
+		progress_render_all(&progress.line, progress.tracks, progress.n,
+				    progress.done, progress.all);
+	else
+		progress_render(&progress.line, &view);
 	progress_show();
 }
 
@@ -344,27 +322,30 @@ void progress_update(const struct run_result *so_far, void *ctx)
 		.counts = { so_far->rows_read, so_far->bytes_read },
 		.share = so_far->progress,
 	};
+	const struct progress_track *t;
 
 	(void)ctx;
 	if (!progress.on)
 		return;
 	pthread_mutex_lock(&progress.lock);
-	if (progress_advance(&point))
-		progress_show_run(so_far);
+	t = progress_advance(&point);
+	if (t)
+		progress_show_run(so_far, t);
 	pthread_mutex_unlock(&progress.lock);
 }
 
-static void progress_show_look(const struct verify_progress *p, double share)
+static void progress_show_look(const struct verify_progress *p,
+			       const struct progress_track *t, double share)
 {
 	const struct progress_look_view view = {
 		.pipeline = progress_name(p->pipeline),
 		.pass = p->pass,
 		.source = p->rows[COMPARE_SOURCE],
 		.destination = p->rows[COMPARE_DESTINATION],
-		.source_per_second = progress.speeds[COMPARE_SOURCE],
-		.destination_per_second = progress.speeds[COMPARE_DESTINATION],
+		.source_per_second = t->speeds[COMPARE_SOURCE],
+		.destination_per_second = t->speeds[COMPARE_DESTINATION],
 		.share = share,
-		.eta_us = progress_eta(share, clock_monotonic_us()),
+		.eta_us = progress_track_eta(t, share, clock_monotonic_us()),
 		.paused = p->paused,
 	};
 
@@ -381,13 +362,15 @@ void progress_verify(const struct verify_progress *so_far, void *ctx)
 			    so_far->rows[COMPARE_DESTINATION] },
 		.share = verify_progress_share(so_far),
 	};
+	const struct progress_track *t;
 
 	(void)ctx;
 	if (!progress.on)
 		return;
 	pthread_mutex_lock(&progress.lock);
-	if (progress_advance(&point))
-		progress_show_look(so_far, point.share);
+	t = progress_advance(&point);
+	if (t)
+		progress_show_look(so_far, t, point.share);
 	pthread_mutex_unlock(&progress.lock);
 }
 
@@ -419,20 +402,34 @@ void progress_pass(const char *text, size_t n)
 	pthread_mutex_unlock(&progress.lock);
 }
 
-void progress_pipeline_end(void)
+void progress_round(size_t all)
+{
+	pthread_mutex_lock(&progress.lock);
+	progress.all = all;
+	progress.done = 0;
+	pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_pipeline_end(const struct pipeline_settings *p)
 {
 	pthread_mutex_lock(&progress.lock);
 	if (progress.on && progress.terminal)
 		progress_erase();
 	strbuf_reset(&progress.line);
-	progress.pipeline = NULL;
+	progress.done++;
+	for (size_t i = 0; i < progress.n; i++)
+		if (progress.tracks[i].pipeline == p)
+			progress.tracks[i--] = progress.tracks[--progress.n];
 	pthread_mutex_unlock(&progress.lock);
 }
 
 void progress_end(void)
 {
-	progress_pipeline_end();
+	progress_pipeline_end(NULL);
 	log_set_hooks(NULL, NULL);
 	progress.on = false;
+	progress.n = progress.room = progress.all = 0;
+	free(progress.tracks);
+	progress.tracks = NULL;
 	strbuf_release(&progress.line);
 }

@@ -2,8 +2,8 @@
  * The progress of a run, and of `verify`. On a terminal it is one live line on
  * stderr, redrawn at most ten times a second and taken away before every log
  * line. Without a terminal it is one log line every 10 s, without control
- * characters. Fed by run_options.progress and verify_terms.progress; one at a
- * time in a process.
+ * characters. Fed by run_options.progress and verify_terms.progress, from any
+ * thread.
  */
 #ifndef TIDEMARK_CLI_PROGRESS_H
 #define TIDEMARK_CLI_PROGRESS_H
@@ -15,6 +15,8 @@
 
 #include "core/base/strbuf.h"
 
+struct pipeline_settings;
+struct progress_track;
 struct run_result;
 struct verify_progress;
 
@@ -50,6 +52,9 @@ void progress_add_share(struct strbuf *sb, double share, int64_t eta_us);
 void progress_render(struct strbuf *sb, const struct progress_view *v);
 void progress_render_look(struct strbuf *sb,
 			  const struct progress_look_view *v);
+/* "12 of 40 done, 2 running: a 1.2M rows (45k/s), b 3 rows (0/s)" */
+void progress_render_all(struct strbuf *sb, const struct progress_track *tracks,
+			 size_t n, size_t done, size_t all);
 /* Cut `sb` to `width` characters (UTF-8 kept whole); "..." at the end. */
 void progress_cut(struct strbuf *sb, size_t width);
 
@@ -65,8 +70,11 @@ bool progress_is_live(void);
 void progress_line(const char *text);
 /* Whole lines of another's log, above it. */
 void progress_pass(const char *text, size_t n);
-/* The pipeline is done: take its line away, forget its speeds. */
-void progress_pipeline_end(void);
+/* So many pipelines run, of which several may run at once. On a terminal there
+ * is one line for them then. 0: one after the other. */
+void progress_round(size_t all);
+/* The pipeline is done: take the line away, forget its speeds. */
+void progress_pipeline_end(const struct pipeline_settings *p);
 /* Take the line away for good. */
 void progress_end(void);
 

@@ -19,6 +19,7 @@
 struct sync_view {
 	bool json, one_line, table;
 	bool failed; /* in the last round; it has been logged */
+	int64_t begun_us; /* the round; monotonic */
 };
 
 /* In words that tell an empty run from one that did not happen. */
@@ -176,7 +177,7 @@ static void sync_finished(const struct run_result *r, void *ctx)
 {
 	struct sync_view *view = ctx;
 
-	progress_pipeline_end();
+	progress_pipeline_end(r->pipeline);
 	sync_log_letters(r);
 	if (r->error.code) {
 		sync_log_failure(r);
@@ -205,9 +206,40 @@ static void sync_print_json(const struct run_result *results, size_t n,
 	output_json(json_pack("{s:o}", "pipelines", list), one_line);
 }
 
+/* One line over many: how they ended, and how much it was. */
+static void sync_log_sum(const struct run_result *results, size_t n,
+			 int64_t took_us)
+{
+	static const char *const names[] = {
+		[OUTCOME_CAUGHT_UP] = "caught up or nothing new",
+		[OUTCOME_STOPPED] = "stopped",
+		[OUTCOME_FAILED] = "failed",
+		[OUTCOME_BUSY] = "busy",
+	};
+	size_t counts[ARRAY_SIZE(names)] = { 0 };
+	struct strbuf sb = STRBUF_INIT;
+	int64_t rows = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		enum outcome o = results[i].outcome;
+
+		counts[o == OUTCOME_RETRIED ? OUTCOME_FAILED : o]++;
+		rows += results[i].rows_read;
+	}
+	strbuf_addf(&sb, "%zu pipelines: ", n);
+	for (size_t i = 0, shown = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i] && counts[i])
+			strbuf_addf(&sb, "%s%zu %s", shown++ ? ", " : "",
+				    counts[i], names[i]);
+	log_info("%s; %" PRId64 " rows in %.1f s", sb.data, rows,
+		 (double)took_us / (double)US_PER_SECOND);
+	strbuf_release(&sb);
+}
+
 static void sync_round(const struct run_result *results, size_t n, void *ctx)
 {
 	struct sync_view *view = ctx;
+	int64_t now = clock_monotonic_us();
 
 	view->failed = false;
 	for (size_t i = 0; i < n; i++)
@@ -216,6 +248,10 @@ static void sync_round(const struct run_result *results, size_t n, void *ctx)
 		sync_print_json(results, n, view->one_line);
 	else if (view->table)
 		sync_print_table(results, n);
+	if (n > 1)
+		sync_log_sum(results, n, now - view->begun_us);
+	view->begun_us = now;
+	progress_round(n);
 	/* Nobody reads the results of a watch any more. */
 	if (output_has_failed())
 		stop_request();
@@ -248,6 +284,7 @@ int sync_run(const struct arguments *args, const struct settings *s,
 		.one_line = arguments_has(args, "watch"),
 		.table =
 			output_is_terminal() && !arguments_has(args, "dry-run"),
+		.begun_us = clock_monotonic_us(),
 	};
 	struct runner_options options = {
 		.run = { .task = task,
@@ -259,6 +296,7 @@ int sync_run(const struct arguments *args, const struct settings *s,
 			 .lease = { .wait_us = arguments_number(args, "wait") },
 			 .progress = progress_update },
 		.watch_us = arguments_number(args, "watch"),
+		.jobs = (size_t)arguments_number(args, "jobs"),
 		.finished = sync_finished,
 		.round = sync_round,
 		.ctx = &view,
@@ -272,6 +310,7 @@ int sync_run(const struct arguments *args, const struct settings *s,
 					   ? &rehearsal_task
 					   : &sync_task;
 	progress_begin(arguments_has(args, "quiet"));
+	progress_round(n);
 	code = runner_run(s, pipelines, n, &options, err);
 	progress_end();
 	if (view.failed || output_has_failed())

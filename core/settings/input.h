@@ -29,9 +29,12 @@ struct pipeline_input {
 /* on_bad_row.dead_letter.limit, if it is not said. */
 #define SETTINGS_BAD_ROWS "100"
 
+/* Pipelines at once, at most. */
+#define SETTINGS_JOBS_MOST 1000
+
 /* The parts of a file, in the order in which they are worked on. */
 struct settings_input {
-	int64_t version;
+	int64_t version, jobs;
 	bool row_values;
 	const struct config_node *state, *connections, *defaults, *pipelines;
 };

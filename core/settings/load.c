@@ -248,13 +248,14 @@ static int settings_parse_root(struct option_context *ctx, struct settings *s,
 				.type = OPTION_TABLE,
 				.table = settings_options,
 				.expects = "a map of version, state, log, "
-					   "connections, defaults and "
+					   "jobs, connections, defaults and "
 					   "pipelines" };
 	int rc;
 
 	option_init(settings_options, &in);
 	rc = option_parse_table(ctx, &table, root, &in);
 	s->row_values = in.row_values;
+	s->jobs = (size_t)in.jobs;
 	if (!rc)
 		rc = settings_parse_state(ctx, s, in.state);
 	if (!rc)

@@ -194,6 +194,14 @@ const struct option settings_options[] = {
 	  .table = log_options,
 	  .doc = "The contents of logs, the history of runs and dead "
 		 "letters' messages." },
+	{ .name = "jobs",
+	  .type = OPTION_COUNT,
+	  OPTION_FIELD(struct settings_input, jobs),
+	  .default_text = "4",
+	  .min = 1,
+	  .max = SETTINGS_JOBS_MOST,
+	  .doc = "How many pipelines `run` has at work at once. If several "
+		 "write into one file, they take turns." },
 	{ .name = "connections",
 	  .type = OPTION_MAP,
 	  .flags = OPTION_REQUIRED,

@@ -33,6 +33,7 @@ static const char settings_example_text[] =
 	"state: { url: \"sqlite:.tidemark/state.db\", lease: 30s, keep: 30d, "
 	"letters_keep: 0s }  # or just the URL\n"
 	"log: { row_values: false }\n"
+	"jobs: 4                   # pipelines at once\n"
 	"connections:\n"
 	"  shop: postgresql://app@db.example/shop\n"
 	"  legacy:\n"

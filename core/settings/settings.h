@@ -117,6 +117,7 @@ struct settings {
 	int64_t state_lease_us, state_keep_us;
 	int64_t state_letters_us; /* 0: dead letters are kept for ever */
 	bool row_values; /* errors may tell contents of rows */
+	size_t jobs; /* pipelines at once */
 	struct connection **connections;
 	size_t n_connections;
 	struct pipeline_settings *pipelines;

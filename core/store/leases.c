@@ -53,6 +53,9 @@ static const char amend_sql[] =
 static const char give_sql[] = "UPDATE leases SET until = $1, session = $2\n"
 			       "WHERE name = $3 AND holder = $4";
 
+static const char starts_sql[] = "SELECT name, since FROM leases\n"
+				 "WHERE since > 0 AND since <= @";
+
 /* A lease of a machine that was started at another time, and has another
  * name. */
 static const char foreign_sql[] =
@@ -218,6 +221,31 @@ int store_lease_give(struct store *s, const struct lease *l, struct error *err)
 				 l->name, l->holder };
 
 	return store_exec(s, give_sql, params, 4, err);
+}
+
+struct lease_starts {
+	void (*each)(void *ctx, const char *name, int64_t since);
+	void *ctx;
+};
+
+static int lease_note_start(void *ctx, const char *const *values,
+			    struct error *err)
+{
+	const struct lease_starts *to = ctx;
+
+	(void)err;
+	to->each(to->ctx, values[0], store_number_of(values[1]));
+	return 0;
+}
+
+int store_lease_starts(struct store *s,
+		       void (*each)(void *ctx, const char *name, int64_t since),
+		       void *ctx, struct error *err)
+{
+	struct lease_starts to = { each, ctx };
+
+	return store_run(s, starts_sql, NULL, 0, "tt", lease_note_start, &to,
+			 err);
 }
 
 int store_lease_get(struct store *s, const char *name, bool *held,

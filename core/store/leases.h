@@ -55,6 +55,11 @@ int store_lease_amend(struct store *s, const struct lease *l, bool *held,
  * and the former holder's session when that one may still live. Harmless if
  * another process has the lease by now. */
 int store_lease_give(struct store *s, const struct lease *l, struct error *err);
+/* Tell of each name when its lease was taken last, given back since or not. One
+ * that was taken in the future is left out: the clock was set back. */
+int store_lease_starts(struct store *s,
+		       void (*each)(void *ctx, const char *name, int64_t since),
+		       void *ctx, struct error *err);
 /* Read the holder: `*held` is false if there is none, or no longer. */
 int store_lease_get(struct store *s, const char *name, bool *held,
 		    struct lease *out, struct error *err);

@@ -1,4 +1,4 @@
-"""The pipeline with which a run begins."""
+"""The pipeline with which a run begins: the one that waited longest."""
 
 import contextlib
 import signal
@@ -25,6 +25,7 @@ def three(tidemark_failpoints, make_source, make_destination):
                    batch={"rows": 10})
         tidemark.connect(name, destination.connection())
         tidemark.pipelines[name]["destination"]["connection"] = name
+    tidemark.top["jobs"] = 1
     return tidemark.write_config()
 
 
@@ -55,34 +56,35 @@ def test_who_is_stopped_gets_to_the_others(three):
     assert begun(three) == "a" + "bca"
 
 
-def test_order_of_the_config_otherwise(three):
+def test_who_waited_longest_begins(three):
+    """First whoever never ran, in the order of the config. JSON keeps to it."""
     three.run("b")
     three.run()
     three("run", "c", failpoints="before_watermark=error")
     results = three.run().json()["pipelines"]
     assert [result["pipeline"] for result in results] == list(NAMES)
-    assert begun(three) == "b" + "abc" + "c" + "abc"
+    assert begun(three) == "b" + "acb" + "c" + "abc"
 
 
 def test_clock_that_went_back(three):
-    """An attempt that seems to begin tomorrow was not the last."""
+    """A lease that seems to be taken tomorrow was not the last."""
     assert three.killed("a", failpoints="before_watermark=kill")
     with contextlib.closing(sqlite3.connect(three.state_file)) as db, db:
-        db.execute("UPDATE attempts SET started_at = started_at + 86400000000")
+        db.execute("UPDATE leases SET since = since + 86400000000")
     for _ in range(3):
         assert three.killed(failpoints="before_watermark=kill")
     assert sorted(begun(three)) == list("aabc")
 
 
-def test_who_lives_is_neither_killed_nor_stopped(three):
-    """Jobs that overlap keep to one order, and each waits for the other."""
+def test_who_runs_elsewhere_is_waited_for_last(three):
+    """Runs that overlap do the others meanwhile."""
     one = three.start("run", "--json", failpoints="before_watermark=stop@1")
     wait_for(lambda: one.stopped() or not one.alive(), step=0.01,
              what="the failpoint")
     two = three.start("run", "--json", "--wait", "30s")
     wait_for(lambda: b"waiting for" in two.text["err"] or not two.alive(),
              step=0.01, what="the other job")
-    assert begun(three) == "a"
+    assert begun(three) == "abc"
     one.signal(signal.SIGCONT)
     one.wait().expect(0)
     two.wait().expect(0)

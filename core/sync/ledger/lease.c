@@ -11,6 +11,7 @@
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/base/seat.h"
 #include "core/base/strbuf.h"
 #include "core/base/units.h"
 #include "core/store/leases.h"
@@ -233,8 +234,9 @@ static int lease_try(struct lease_keeper *k, struct store *store,
 	return 0;
 }
 
+/* `*waits`: the seat was left for it. */
 static int lease_wait(struct lease_keeper *k, struct store *store,
-		      const struct lease *wanted, json_t **held_by,
+		      const struct lease *wanted, json_t **held_by, bool *waits,
 		      struct error *err)
 {
 	int64_t begun = clock_monotonic_us(), waited = 0;
@@ -244,10 +246,13 @@ static int lease_wait(struct lease_keeper *k, struct store *store,
 
 	lease_init(&before);
 	rc = lease_try(k, store, wanted, &answer, &before, err);
-	if (!rc && answer == LEASE_BUSY && k->terms.wait_us)
+	*waits = !rc && answer == LEASE_BUSY && k->terms.wait_us;
+	if (*waits) {
 		log_info("waiting for process %" PRId64 " on %s, which runs "
 			 "this pipeline",
 			 before.pid, before.host);
+		seat_leave(SEAT_CLOSED);
+	}
 	while (!rc && answer == LEASE_BUSY && waited < k->terms.wait_us) {
 		if (clock_sleep_us(lease_least(LEASE_LOOK_US,
 					       k->terms.wait_us - waited)))
@@ -269,6 +274,7 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 		      json_t **held_by, struct error *err)
 {
 	struct lease wanted;
+	bool waits = false;
 	int rc;
 
 	if (!store)
@@ -281,10 +287,13 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	if (!k->terms.lease_us)
 		k->terms.lease_us = LEASE_DEFAULT_US;
 	lease_keeper_fill(k, &wanted, name);
-	rc = lease_wait(k, store, &wanted, held_by, err);
+	rc = lease_wait(k, store, &wanted, held_by, &waits, err);
 	lease_release(&wanted);
 	if (!rc && k->terms.state)
 		rc = lease_keeper_start(k, err);
+	/* The lease is renewed while a seat is waited for. */
+	if (waits)
+		seat_back(SEAT_CLOSED, NULL, NULL);
 	return rc ? rc : failpoint("lease_taken", err);
 }
 

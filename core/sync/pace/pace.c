@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/seat.h"
 #include "core/base/units.h"
 #include "core/sync/pace/probe.h"
 #include "core/sync/pace/rates.h"
@@ -235,6 +236,7 @@ struct pace_round {
 	struct pace *pace;
 	const struct pace_waiter *waiter;
 	bool idle;
+	bool left; /* its seat */
 };
 
 static int pace_idle(struct pace_round *round, struct error *err)
@@ -324,29 +326,45 @@ static int pace_hold_on(struct pace_round *round, struct pace_cause *cause,
 	pthread_mutex_lock(&round->pace->lock);
 	pace_go_on_holding(round->pace, cause);
 	pthread_mutex_unlock(&round->pace->lock);
+	/* A rate's waits are short, and come again with each batch. */
+	if (!round->left && !pace_is_rate(cause->by)) {
+		round->left = true;
+		seat_leave(SEAT_OPEN);
+	}
 	if (clock_sleep_us(cause->wait_us))
 		return error_set(err, ERROR_STOPPED, "stopped by a signal");
 	return 0;
 }
 
-int pace_wait(struct pace *pace, const struct pace_waiter *waiter,
-	      struct error *err)
+static int pace_wait_for(struct pace_round *round, struct error *err)
 {
-	struct pace_round round = { pace, waiter, false };
+	const struct pace_waiter *waiter = round->waiter;
+	struct pace *pace = round->pace;
 	struct pace_cause cause;
 	bool waited = false;
 	int rc = 0;
 
 	while (pace && !rc && !waiter->over(waiter->ctx)) {
-		rc = pace_look(&round, &cause, err);
+		rc = pace_look(round, &cause, err);
 		if (!rc && !cause.by) {
 			pace_let_go(pace, waited);
 			return 0;
 		}
 		if (!rc)
-			rc = pace_hold_on(&round, &cause, err);
+			rc = pace_hold_on(round, &cause, err);
 		waited = true;
 	}
+	return rc;
+}
+
+int pace_wait(struct pace *pace, const struct pace_waiter *waiter,
+	      struct error *err)
+{
+	struct pace_round round = { pace, waiter, false, false };
+	int rc = pace_wait_for(&round, err);
+
+	if (round.left)
+		seat_back(SEAT_OPEN, waiter->over, waiter->ctx);
 	return rc;
 }
 

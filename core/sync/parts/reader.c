@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/seat.h"
 #include "core/base/stop.h"
 
 /* How long a load may go on after a stop was requested. */
@@ -183,6 +184,7 @@ static void *reader_main(void *arg)
 	bool more = true;
 
 	log_set_pipeline(r->pipeline);
+	seat_use(r->seat);
 	pthread_mutex_lock(&r->lock);
 	while (more) {
 		slot = reader_free_slot(r);
@@ -230,6 +232,7 @@ int reader_start(struct reader *r, struct connector *source,
 	r->destination = destination;
 	r->pipeline = xstrdup(pipeline);
 	r->bounds = *bounds;
+	r->seat = seat_mine();
 	r->batches_left = bounds->max_batches > 0 ? bounds->max_batches : -1;
 	for (size_t i = 0; i < READER_SLOTS; i++)
 		batch_init(&r->slots[i].batch, schema);

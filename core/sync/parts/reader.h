@@ -19,6 +19,8 @@
 
 #define READER_SLOTS 2
 
+struct seat;
+
 struct read_batch {
 	struct batch batch;
 	int64_t read_us; /* time that next() took */
@@ -51,6 +53,7 @@ struct reader {
 	/* Interrupted when a stop drags on; NULL: nothing is loaded. */
 	struct destination *destination;
 	char *pipeline; /* for the thread's log lines */
+	struct seat *seat; /* the starting thread's; or NULL */
 	struct read_batch slots[READER_SLOTS];
 	size_t filled, taken; /* batches read and handed out so far */
 	size_t returned; /* batches that came back */

@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/seat.h"
 #include "core/base/stop.h"
 #include "core/base/units.h"
 
@@ -33,6 +34,7 @@ static void tries_say(const struct tries *t, int64_t allowed, int64_t wait_us,
 bool tries_again(struct tries *t, const struct error *err)
 {
 	int64_t allowed = tries_allowed(t, err->code);
+	enum seat_wait how;
 	int64_t wait;
 
 	t->failed++;
@@ -40,7 +42,12 @@ bool tries_again(struct tries *t, const struct error *err)
 		return false;
 	wait = retry_delay_us(t->policy, t->failed, retry_random());
 	tries_say(t, allowed, wait, err);
-	return !clock_sleep_us(wait);
+	/* Only a conflict leaves the session as it is. */
+	how = err->code == ERROR_CONFLICT ? SEAT_OPEN : SEAT_CLOSED;
+	seat_leave(how);
+	clock_sleep_us(wait);
+	seat_back(how, NULL, NULL);
+	return !stop_requested();
 }
 
 void tries_progress(struct tries *t, bool lasts)

@@ -1,6 +1,6 @@
 /*
- * All pipelines of one `tidemark run`: one after the other in config order,
- * each whatever happens to the others, and again every `watch_us`.
+ * All pipelines of one `tidemark run`: side by side (jobs.h), each whatever
+ * happens to the others, and again every `watch_us`.
  */
 #ifndef TIDEMARK_CORE_SYNC_ROUNDS_RUNNER_H
 #define TIDEMARK_CORE_SYNC_ROUNDS_RUNNER_H
@@ -10,7 +10,9 @@
 struct runner_options {
 	struct run_options run;
 	int64_t watch_us; /* 0: once */
-	/* Called after each pipeline has ended; may be NULL. */
+	size_t jobs; /* so many at once; 0: as the settings say */
+	/* Called after each pipeline has ended, in the thread that calls
+	 * runner_run(); may be NULL. run.progress is called in many. */
 	void (*finished)(const struct run_result *r, void *ctx);
 	/* Called after each round over all pipelines (once without watch). */
 	void (*round)(const struct run_result *results, size_t n, void *ctx);

@@ -6,6 +6,7 @@
 #include "core/sync/parts/about.h"
 #include "core/sync/parts/ends.h"
 #include "core/sync/parts/opening.h"
+#include "core/sync/parts/reach.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/run/in_place.h"
 #include "core/sync/run/run.h"
@@ -35,13 +36,40 @@ static int run_find_in_place(struct run *r, struct error *err)
 	return rc;
 }
 
+/* A session was opened, or `why` not: for others that wait for it. */
+static void run_tell_reach(struct run *r, const struct connection *c,
+			   const struct error *why)
+{
+	struct reach *reach = r->options->reach;
+
+	if (!why->code) {
+		reach_opened(reach, c);
+		return;
+	}
+	*r->refused = *r->refused ? *r->refused : c;
+	if (!reach_is_crowded(why))
+		reach_refused(reach, c, r->out, why);
+}
+
+static int run_check_reach(struct run *r, const struct connection *c,
+			   struct error *err)
+{
+	int rc = reach_check(r->options->reach, c, err);
+
+	if (rc)
+		*r->refused = c;
+	return rc;
+}
+
 static int run_open_source(struct run *r, struct error *err)
 {
 	int rc = 0;
 
 	r->source = ends_take_source(r->p->ends);
-	if (!r->source)
+	if (!r->source) {
 		rc = registry_open_connector(r->p->source, &r->source, err);
+		run_tell_reach(r, r->p->source, err);
+	}
 	if (rc)
 		return rc;
 	stopper_start(&r->stopper, r->source);
@@ -63,8 +91,12 @@ int run_open(struct run *r, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
 	struct opening opening;
-	int rc, opened = 0;
+	int rc = run_check_reach(r, r->p->source, err), opened = 0;
 
+	if (!rc)
+		rc = run_check_reach(r, r->p->destination, err);
+	if (rc)
+		return rc;
 	r->destination = ends_take_destination(r->p->ends);
 	if (r->destination)
 		rc = run_open_source(r, err);
@@ -73,6 +105,7 @@ int run_open(struct run *r, struct error *err)
 		rc = run_open_source(r, err);
 		opened = opening_end(&opening, &r->destination,
 				     rc ? &ignored : err);
+		run_tell_reach(r, r->p->destination, rc ? &ignored : err);
 	}
 	rc = rc ? rc : opened;
 	stopper_add(&r->stopper, r->destination);

@@ -6,13 +6,18 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/seat.h"
 #include "core/base/stop.h"
 #include "core/store/leases.h"
 #include "core/store/letters.h"
 #include "core/sync/ledger/breaker.h"
 #include "core/sync/ledger/ledger.h"
+#include "core/sync/parts/reach.h"
 #include "core/sync/run/task.h"
 #include "core/sync/run/try.h"
+
+/* Between two looks at what another one has found out. */
+#define PIPELINE_LOOK_US (US_PER_SECOND / 10)
 
 static void pipeline_outcome(struct run_result *out, const struct error *err)
 {
@@ -77,10 +82,38 @@ static bool pipeline_is_late(const struct run_context *c)
 	return c->deadline_us && clock_monotonic_us() >= c->deadline_us;
 }
 
-static bool pipeline_try_again(struct run_context *c, const struct error *err)
+/* Another pipeline finds out whether the connection can be reached. */
+static void pipeline_await_reach(struct run_context *c,
+				 const struct run_result *out)
 {
-	return !pipeline_is_late(c) && tries_again(&c->tries, err) &&
-	       !pipeline_is_late(c);
+	struct reach *reach = c->options->reach;
+
+	seat_leave(SEAT_CLOSED);
+	while (reach_is_doubted(reach, c->refused, out) &&
+	       !pipeline_is_late(c) && !clock_sleep_us(PIPELINE_LOOK_US))
+		;
+	seat_back(SEAT_CLOSED, NULL, NULL);
+}
+
+static bool pipeline_try_again(struct run_context *c,
+			       const struct run_result *out,
+			       const struct error *err)
+{
+	struct reach *reach = c->options->reach;
+	struct error lost = ERROR_INIT;
+
+	if (pipeline_is_late(c))
+		return false;
+	if (c->refused && reach_is_crowded(err) && seat_crowded())
+		return true;
+	if (c->refused && reach_is_doubted(reach, c->refused, out)) {
+		pipeline_await_reach(c, out);
+		return !reach_check(reach, c->refused, &lost) &&
+		       !stop_requested() && !pipeline_is_late(c);
+	}
+	if (c->refused && reach_check(reach, c->refused, &lost))
+		return false;
+	return tries_again(&c->tries, err) && !pipeline_is_late(c);
 }
 
 /* A try that was begun in time, and had none left to load anything, puts
@@ -104,7 +137,7 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 	struct error last = ERROR_INIT;
 	int64_t batches = 0;
 
-	while (rc && pipeline_try_again(c, err)) {
+	while (rc && pipeline_try_again(c, out, err)) {
 		last = *err;
 		batches = out->batches;
 		pipeline_close_attempt(c->store, out, err);
@@ -240,6 +273,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	if (!rc)
 		rc = pipeline_held(&c, out, err);
 	pipeline_outcome(out, err);
+	reach_end(options->reach, out, rc && out->outcome != OUTCOME_STOPPED);
 	lease_keeper_give(&c.keeper, store);
 	run_verify_release(&c.verify);
 	run_pace_release(&c.pacing);

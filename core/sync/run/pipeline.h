@@ -11,6 +11,7 @@
 #include "core/sync/ledger/lease.h"
 #include "core/sync/parts/result.h"
 
+struct reach;
 struct task;
 
 struct run_options {
@@ -24,6 +25,7 @@ struct run_options {
 	/* Where the store is NULL, this one is asked for the pace. */
 	struct store *looked_at;
 	struct lease_terms lease;
+	struct reach *reach; /* the round's connections; or NULL */
 	int64_t pace_share; /* so many share the pipeline's rates; 0: one */
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */

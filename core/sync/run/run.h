@@ -24,6 +24,7 @@ struct run {
 	struct store *store;
 	struct lease_keeper *keeper;
 	struct tries *tries;
+	const struct connection **refused; /* the run's context has it */
 	int64_t deadline_us; /* for all tries; 0: none */
 	struct run_result *out;
 	struct connector *source;

@@ -162,6 +162,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 		.store = c->store,
 		.keeper = &c->keeper,
 		.tries = &c->tries,
+		.refused = &c->refused,
 		.deadline_us = c->deadline_us,
 		.letters = { .p = c->p,
 			     .store = c->store,
@@ -173,6 +174,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 	};
 	int rc;
 
+	c->refused = NULL;
 	run_init(&r);
 	rc = run_once(&r, err);
 	run_release(&r);

@@ -18,6 +18,8 @@ struct run_context {
 	const struct run_options *options;
 	struct lease_keeper keeper;
 	struct tries tries;
+	/* The connection that was refused in the last try; NULL: none. */
+	const struct connection *refused;
 	/* By clock_monotonic_us(): nothing is begun from then on. 0: never */
 	int64_t deadline_us;
 	/* Letters whose rows were loaded, and that are not deleted yet: no try

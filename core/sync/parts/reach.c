@@ -1,0 +1,169 @@
+#include "core/sync/parts/reach.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/base/alloc.h"
+
+/* A connection that was refused; without `who` and `lost` it is as any. */
+struct reach_doubt {
+	const struct connection *c;
+	const void *who; /* tries on for all; NULL: nobody */
+	bool lost; /* nobody tries any more */
+	struct error why;
+};
+
+struct reach {
+	pthread_mutex_t lock;
+	struct reach_doubt *doubts;
+	size_t n, room;
+	void (*changed)(void *ctx);
+	void *ctx;
+};
+
+struct reach *reach_new(void (*changed)(void *ctx), void *ctx)
+{
+	struct reach *r = xcalloc(1, sizeof(*r));
+
+	pthread_mutex_init(&r->lock, NULL);
+	r->changed = changed;
+	r->ctx = ctx;
+	return r;
+}
+
+void reach_free(struct reach *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_destroy(&r->lock);
+	free(r->doubts);
+	free(r);
+}
+
+/* Lock held. */
+static struct reach_doubt *reach_find(const struct reach *r,
+				      const struct connection *c)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->doubts[i].c == c)
+			return &r->doubts[i];
+	return NULL;
+}
+
+static struct reach_doubt *reach_add(struct reach *r,
+				     const struct connection *c)
+{
+	struct reach_doubt *doubt = reach_find(r, c);
+
+	if (doubt)
+		return doubt;
+	r->doubts = xgrow(r->doubts, &r->room, r->n + 1, sizeof(*r->doubts));
+	doubt = &r->doubts[r->n++];
+	*doubt = (struct reach_doubt){ .c = c };
+	return doubt;
+}
+
+int reach_check(struct reach *r, const struct connection *c, struct error *err)
+{
+	const struct reach_doubt *doubt;
+	struct error why = ERROR_INIT;
+
+	if (!r)
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	doubt = reach_find(r, c);
+	if (doubt && doubt->lost)
+		why = doubt->why;
+	pthread_mutex_unlock(&r->lock);
+	if (!why.code)
+		return 0;
+	error_prefix(&why,
+		     "not tried: connection %s could not be reached a "
+		     "moment ago",
+		     c->name);
+	*err = why;
+	return -(int)why.code;
+}
+
+bool reach_is_doubted(struct reach *r, const struct connection *c,
+		      const void *who)
+{
+	const struct reach_doubt *doubt;
+	bool doubted;
+
+	if (!r)
+		return false;
+	pthread_mutex_lock(&r->lock);
+	doubt = reach_find(r, c);
+	doubted = doubt && doubt->who && doubt->who != who;
+	pthread_mutex_unlock(&r->lock);
+	return doubted;
+}
+
+bool reach_is_crowded(const struct error *why)
+{
+	/* SQLSTATE, and the numbers of MySQL: of all, and of this user. */
+	static const char *const codes[] = { "53300", "1040", "1203", "1226" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (error_has_code(why, codes[i]))
+			return true;
+	return false;
+}
+
+void reach_refused(struct reach *r, const struct connection *c, const void *who,
+		   const struct error *why)
+{
+	struct reach_doubt *doubt;
+
+	if (!r || (why->code != ERROR_ACCESS && !error_may_pass(why->code)))
+		return;
+	pthread_mutex_lock(&r->lock);
+	doubt = reach_add(r, c);
+	if (!doubt->who && !doubt->lost)
+		doubt->who = who;
+	if (doubt->who == who)
+		doubt->why = *why;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Whatever was thought of it before. */
+void reach_opened(struct reach *r, const struct connection *c)
+{
+	struct reach_doubt *doubt;
+	bool news;
+
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	doubt = reach_find(r, c);
+	news = doubt && (doubt->who || doubt->lost);
+	if (news) {
+		doubt->who = NULL;
+		doubt->lost = false;
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (news)
+		r->changed(r->ctx);
+}
+
+void reach_end(struct reach *r, const void *who, bool failed)
+{
+	bool news = false;
+
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->n; i++) {
+		struct reach_doubt *doubt = &r->doubts[i];
+
+		if (doubt->who != who)
+			continue;
+		doubt->who = NULL;
+		doubt->lost = failed;
+		news = true;
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (news)
+		r->changed(r->ctx);
+}

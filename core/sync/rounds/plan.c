@@ -1,0 +1,149 @@
+#include "core/sync/rounds/plan.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "core/base/alloc.h"
+#include "core/base/engine.h"
+#include "core/base/file_id.h"
+#include "core/base/log.h"
+#include "core/store/leases.h"
+
+/* Open files of a pipeline that runs: its sessions or the files of a database,
+ * a pipe, the session that renews its lease. */
+#define PLAN_FILES_EACH 10
+/* The rest: the state store, modules, whatever is opened for a moment. */
+#define PLAN_FILES_ASIDE 16
+
+static char *plan_file(const struct connection *c)
+{
+	const struct url *url = &c->url;
+
+	return engine_has(url->engine, ENGINE_FILE) && url->path
+		       ? file_id(url->path)
+		       : NULL;
+}
+
+/* Without a file it is the place that the URL names. */
+static char *plan_target(const struct connection *c)
+{
+	char *file = plan_file(c);
+
+	if (file || !engine_has(c->url.engine, ENGINE_ONE_WRITER))
+		return file;
+	return xstrdup(c->url.shown);
+}
+
+struct plan_started {
+	const struct pipeline_settings *const *pipelines;
+	struct job_need *needs;
+	size_t *by_name; /* places, in the order of the names */
+	size_t n;
+};
+
+static int plan_compare(const void *a, const void *b, void *ctx)
+{
+	const struct plan_started *s = ctx;
+
+	return strcmp(s->pipelines[*(const size_t *)a]->name,
+		      s->pipelines[*(const size_t *)b]->name);
+}
+
+static void plan_note(void *ctx, const char *name, int64_t since)
+{
+	const struct plan_started *s = ctx;
+	size_t low = 0, high = s->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		size_t place = s->by_name[middle];
+		int order = strcmp(name, s->pipelines[place]->name);
+
+		if (!order) {
+			s->needs[place].last_us = since;
+			return;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+}
+
+static void plan_find_starts(struct job_need *needs,
+			     const struct pipeline_settings *const *pipelines,
+			     size_t n, struct store *store)
+{
+	struct plan_started s = { pipelines, needs,
+				  xcalloc(n, sizeof(*s.by_name)), n };
+	struct error ignored = ERROR_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		s.by_name[i] = i;
+	qsort_r(s.by_name, n, sizeof(*s.by_name), plan_compare, &s);
+	if (store_lease_starts(store, plan_note, &s, &ignored))
+		log_debug("%s", ignored.message);
+	free(s.by_name);
+}
+
+struct job_need *plan_new(const struct pipeline_settings *const *pipelines,
+			  size_t n, struct store *store)
+{
+	struct job_need *needs = xcalloc(n ? n : 1, sizeof(*needs));
+
+	for (size_t i = 0; i < n; i++) {
+		needs[i].source = pipelines[i]->source;
+		needs[i].destination = pipelines[i]->destination;
+		needs[i].reads = plan_file(pipelines[i]->source);
+		needs[i].writes = plan_target(pipelines[i]->destination);
+	}
+	if (store && n > 1)
+		plan_find_starts(needs, pipelines, n, store);
+	return needs;
+}
+
+void plan_free(struct job_need *needs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(needs[i].reads);
+		free(needs[i].writes);
+	}
+	free(needs);
+}
+
+static size_t plan_open_files(void)
+{
+	DIR *handle = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (handle && readdir(handle))
+		n++;
+	if (handle)
+		closedir(handle);
+	return n;
+}
+
+void plan_limit(struct jobs_terms *terms, size_t n)
+{
+	size_t taken = plan_open_files() + PLAN_FILES_ASIDE, most;
+	struct rlimit limit;
+
+	if (terms->jobs > n)
+		terms->jobs = n ? n : 1;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	most = limit.rlim_cur > taken
+		       ? (limit.rlim_cur - taken) / PLAN_FILES_EACH
+		       : 0;
+	most = most ? most : 1;
+	if (most < terms->jobs) {
+		log_warn("%zu pipelines run at once, not %zu: this process may "
+			 "have %zu files open (ulimit -n)",
+			 most, terms->jobs, (size_t)limit.rlim_cur);
+		terms->jobs = most;
+	}
+	if (terms->most > most)
+		terms->most = most;
+}
