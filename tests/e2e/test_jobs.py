@@ -64,8 +64,10 @@ def logged(run, text):
 
 
 @pytest.mark.parametrize("engines", [
-    ("postgres", "postgres"), ("postgres", "duckdb"), ("postgres", "sqlite"),
-    ("mariadb", "postgres")], ids="-".join)
+    pytest.param(engines, id="-".join(engines),
+                 marks=() if "duckdb" in engines else pytest.mark.threads)
+    for engines in (("postgres", "postgres"), ("postgres", "duckdb"),
+                    ("postgres", "sqlite"), ("mariadb", "postgres"))])
 def test_as_one_after_the_other(tidemark, make_source, make_destination,
                                 engines):
     """20 tables, equal and told alike, whatever runs beside whatever."""
@@ -146,6 +148,7 @@ def held(tidemark, make_source, make_destination):
     return tidemark.write_config()
 
 
+@pytest.mark.threads
 def test_who_is_held_holds_no_job(held):
     """One job: the other three are done while the first waits."""
     run = held.start("run", "--json", "--jobs", "1")
@@ -159,6 +162,7 @@ def test_who_is_held_holds_no_job(held):
     check_equal(*held.ends, held.tables)
 
 
+@pytest.mark.threads
 def test_who_waits_for_a_lease_holds_no_job(held):
     """Another process has the first pipeline, for as long as that is held."""
     first = held.start("run", held.tables[0], "--json")
@@ -174,6 +178,7 @@ def test_who_waits_for_a_lease_holds_no_job(held):
     second.wait().expect(0)
 
 
+@pytest.mark.threads
 def test_dead_server_is_found_out_once(tidemark, make_source,
                                        make_destination, make_proxy):
     """30 pipelines: those that began together, and the tries of one."""
@@ -200,6 +205,7 @@ def test_dead_server_is_found_out_once(tidemark, make_source,
     check_equal(source, destination, tables)
 
 
+@pytest.mark.threads
 def test_table_that_fails_is_no_dead_server(tidemark, make_source,
                                             make_destination):
     source, destination = make_source("postgres"), make_destination("postgres")
@@ -220,6 +226,7 @@ def test_table_that_fails_is_no_dead_server(tidemark, make_source,
                 [table for table in tables if table not in failed])
 
 
+@pytest.mark.threads
 def test_signal_ends_all_at_their_batch(tidemark, make_source,
                                         make_destination):
     source, destination = make_source("postgres"), make_destination("postgres")
@@ -257,6 +264,7 @@ def test_limit_of_open_files(tidemark, make_source, make_destination):
     check_equal(source, destination, tables)
 
 
+@pytest.mark.threads
 def test_killed_again_and_again(tidemark, make_source, make_destination):
     """Writers on 30 tables, and a watch that is killed every second."""
     source, destination = make_source("postgres"), make_destination("postgres")

@@ -63,7 +63,7 @@ SLOW_PROGRAMS = ("destination clickhouse", "destination duckdb",
                  "connector mysql")
 # The thread sanitizer cannot look into DuckDB's module, which is not built with
 # it.
-THREAD_SELECTION = "postgres or sqlite"
+THREAD_SELECTION = "postgres or sqlite or test_jobs"
 
 
 class Tally:

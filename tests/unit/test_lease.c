@@ -28,7 +28,7 @@
 #define BEAT_US	    (LEASE_US / 3)
 #define PATIENCE_MS 120000
 
-/* The linker leads the calls of lease.c here (-Wl,--wrap). */
+/* The linker leads the calls of lease.c and beat.c here (-Wl,--wrap). */
 int64_t __real_clock_boot_us(void);
 int64_t __wrap_clock_boot_us(void);
 int64_t __real_clock_monotonic_us(void);

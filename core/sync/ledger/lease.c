@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -15,12 +14,9 @@
 #include "core/base/strbuf.h"
 #include "core/base/units.h"
 #include "core/store/leases.h"
-#include "core/store/session.h"
+#include "core/sync/ledger/beat.h"
 #include "core/sync/ledger/ledger.h"
 
-/* How often a lease is renewed, and how soon a renewal is tried again. */
-#define LEASE_BEATS   3
-#define LEASE_RETRIES 30
 /* Between two looks at a lease that another has. */
 #define LEASE_LOOK_US (US_PER_SECOND / 5)
 /* Given back by one who has not ended its predecessor: as if run out. */
@@ -37,145 +33,9 @@ json_t *lease_json(const struct lease *l)
 			 "fence", (json_int_t)l->fence);
 }
 
-/* Holds a shallow copy of the state's connection. A silent connection must not
- * be waited for longer than the lease lasts. */
-struct lease_beat {
-	struct lease_keeper *k;
-	struct connection state;
-	struct store *store; /* NULL: not open */
-	bool warned;
-};
-
-static int lease_beat_open(struct lease_beat *b, struct error *err)
-{
-	return b->store ? 0 : store_open(&b->store, &b->state, err);
-}
-
-static void lease_beat_close(struct lease_beat *b)
-{
-	store_close(b->store);
-	b->store = NULL;
-}
-
-static void lease_beat_failed(struct lease_beat *b, const struct error *err)
-{
-	lease_beat_close(b);
-	if (!b->warned)
-		log_warn("the lease could not be renewed, trying on until it "
-			 "has run out: %s",
-			 err->message);
-	b->warned = true;
-}
-
-/* A lease that has run out is never renewed: the store says so by its clock,
- * this by ours. False: it is lost. */
-static bool lease_beat_renew(struct lease_beat *b, bool *renewed)
-{
-	struct lease_keeper *k = b->k;
-	struct error err = ERROR_INIT;
-	int64_t begun = clock_boot_us();
-	bool held;
-	int rc;
-
-	*renewed = false;
-	if (begun >= atomic_load(&k->deadline_us))
-		return false;
-	rc = lease_beat_open(b, &err);
-	if (!rc)
-		rc = store_lease_renew(b->store, &k->lease, k->terms.lease_us,
-				       &held, &err);
-	/* Whether it is held is not known then, until its time is up. */
-	if (rc) {
-		lease_beat_failed(b, &err);
-		return true;
-	}
-	if (held) {
-		atomic_store(&k->deadline_us, begun + k->terms.lease_us);
-		b->warned = false;
-		*renewed = true;
-	}
-	return held;
-}
-
-/* Sleep; false once the keeper is ending. */
-static bool lease_beat_wait(struct lease_keeper *k, int64_t us)
-{
-	struct timespec until;
-	int64_t at = clock_monotonic_us() + us;
-	bool ending;
-
-	until.tv_sec = (time_t)(at / US_PER_SECOND);
-	until.tv_nsec = (long)(at % US_PER_SECOND) * 1000;
-	pthread_mutex_lock(&k->lock);
-	while (!k->ending &&
-	       !pthread_cond_timedwait(&k->changed, &k->lock, &until))
-		;
-	ending = k->ending;
-	pthread_mutex_unlock(&k->lock);
-	return !ending;
-}
-
 static int64_t lease_least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
-}
-
-static void *lease_beat_main(void *arg)
-{
-	struct lease_keeper *k = arg;
-	int64_t lease_us = k->terms.lease_us;
-	int64_t beat_us = lease_us / LEASE_BEATS, wait_us = beat_us;
-	struct lease_beat b = { k, *k->terms.state, NULL, false };
-	bool renewed;
-
-	b.state.connect_timeout_us =
-		lease_least(b.state.connect_timeout_us, beat_us);
-	b.state.silence_timeout_us =
-		lease_least(b.state.silence_timeout_us, beat_us);
-	log_set_pipeline(k->lease.name);
-	while (lease_beat_wait(k, wait_us)) {
-		if (!lease_beat_renew(&b, &renewed)) {
-			atomic_store(&k->lost, true);
-			break;
-		}
-		wait_us = renewed ? beat_us : lease_us / LEASE_RETRIES;
-	}
-	lease_beat_close(&b);
-	return NULL;
-}
-
-static int lease_keeper_start(struct lease_keeper *k, struct error *err)
-{
-	pthread_condattr_t attributes;
-
-	pthread_mutex_init(&k->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	if (pthread_create(&k->thread, NULL, lease_beat_main, k)) {
-		pthread_cond_destroy(&k->changed);
-		pthread_mutex_destroy(&k->lock);
-		return error_set(err, ERROR_ACCESS,
-				 "cannot start the thread that renews the "
-				 "lease: the system has no room for it");
-	}
-	k->started = true;
-	return 0;
-}
-
-static void lease_keeper_stop(struct lease_keeper *k)
-{
-	if (!k->started)
-		return;
-	pthread_mutex_lock(&k->lock);
-	k->ending = true;
-	pthread_cond_signal(&k->changed);
-	pthread_mutex_unlock(&k->lock);
-	pthread_join(k->thread, NULL);
-	pthread_cond_destroy(&k->changed);
-	pthread_mutex_destroy(&k->lock);
-	k->started = false;
 }
 
 /* Asked again, it is the same holder's: the store may have given the lease,
@@ -279,8 +139,7 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 
 	if (!store)
 		return 0;
-	lease_keeper_stop(k);
-	k->ending = false;
+	beat_end(k);
 	atomic_store(&k->lost, false);
 	k->terms = *terms;
 	k->claim = true; /* unless it is known otherwise */
@@ -290,7 +149,7 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	rc = lease_wait(k, store, &wanted, held_by, &waits, err);
 	lease_release(&wanted);
 	if (!rc && k->terms.state)
-		rc = lease_keeper_start(k, err);
+		rc = beat_begin(k, err);
 	/* The lease is renewed while a seat is waited for. */
 	if (waits)
 		seat_back(SEAT_CLOSED, NULL, NULL);
@@ -399,7 +258,7 @@ static void lease_give_back(struct lease_keeper *k, struct store *store)
 
 void lease_keeper_give(struct lease_keeper *k, struct store *store)
 {
-	lease_keeper_stop(k);
+	beat_end(k);
 	if (k->lease.name)
 		lease_give_back(k, store);
 	lease_release(&k->lease);

@@ -1,14 +1,12 @@
 /*
  * One writer at a time: the lease of a pipeline, from before its first try to
- * after its last. A thread with a store connection of its own renews it. The
- * destination is told its fence, so that a process which has slept past its
- * lease writes nothing.
+ * after its last. Meanwhile it is renewed (beat.h). The destination is told its
+ * fence, so that a process which has slept past its lease writes nothing.
  */
 #ifndef TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
 #define TIDEMARK_CORE_SYNC_LEDGER_LEASE_H
 
 #include <jansson.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/data/digest.h"
@@ -33,10 +31,11 @@ struct lease_keeper {
 	/* By clock_boot_us(), on the safe side of the store's own: */
 	_Atomic int64_t deadline_us;
 	atomic_bool lost;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool started, ending; /* `ending` under the lock */
+	/* The renewals', beat.c: */
+	struct lease_keeper *next;
+	int64_t next_us; /* monotonic */
+	bool beats; /* it is renewed */
+	bool warned;
 };
 
 /* Take it, waiting as the terms say; after a failure it may be asked for
@@ -62,7 +61,7 @@ int lease_keeper_check_end(struct lease_keeper *k, struct error *err);
 void lease_keeper_writer(struct lease_keeper *k, struct writer *out);
 /* The destination knows. */
 void lease_keeper_claimed(struct lease_keeper *k);
-/* End the thread; the lease is free again. */
+/* It is renewed no more, and free again. */
 void lease_keeper_give(struct lease_keeper *k, struct store *store);
 
 /* {"host","pid","since","until","fence"}; new reference. */

@@ -12,8 +12,8 @@
 #include "core/store/leases.h"
 
 /* Open files of a pipeline that runs: its sessions or the files of a database,
- * a pipe, the session that renews its lease. */
-#define PLAN_FILES_EACH 10
+ * and pipes. */
+#define PLAN_FILES_EACH 8
 /* The rest: the state store, modules, whatever is opened for a moment. */
 #define PLAN_FILES_ASIDE 16
 
