@@ -13,6 +13,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
+#include "core/base/pool.h"
 #include "core/base/stop.h"
 #include "core/plugin/registry.h"
 
@@ -133,6 +134,7 @@ int main(int argc, char **argv)
 	stop_install_handlers();
 	registry_serve_schemes();
 	code = main_run(argc, words, &err);
+	pool_end();
 	main_report(&err);
 	if (output_finish(&output_err)) {
 		main_report(&output_err);

@@ -5,109 +5,12 @@
 #include <string.h>
 
 #include "clients/answer.h"
-#include "clients/libraries.h"
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
-#include "clients/pg_parameters.h"
-#include "clients/pg_resolve.h"
 #include "clients/pg_session.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
-#include "core/base/clock.h"
-#include "core/base/log.h"
-#include "core/base/secret.h"
 #include "core/base/strbuf.h"
-
-static int pg_connect_error(struct pg *pg, struct error *err)
-{
-	char *text = xstrdup(PQerrorMessage(pg->conn));
-	char state[6];
-	bool known = pg_take_sqlstate(text, state);
-	int rc;
-
-	pg_one_line(text);
-	rc = known ? pg_turned_away(pg, state, text, err)
-		   : error_set(err, pg_connect_code(text), "%s: %s", pg->where,
-			       text);
-	free(text);
-	return rc;
-}
-
-static int pg_connect(struct pg *pg, int64_t timeout_us, struct error *err)
-{
-	int64_t deadline_us = clock_monotonic_us() + timeout_us;
-	PostgresPollingStatusType step = PGRES_POLLING_WRITING;
-
-	if (PQstatus(pg->conn) == CONNECTION_BAD)
-		return pg_connect_error(pg, err);
-	/* The only way to the SQLSTATE of a refused connection. */
-	PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE);
-	while (step != PGRES_POLLING_OK) {
-		int rc = pg_connect_wait(pg, PQsocket(pg->conn),
-					 step == PGRES_POLLING_READING,
-					 deadline_us, err);
-		if (rc)
-			return rc;
-		step = PQconnectPoll(pg->conn);
-		if (step == PGRES_POLLING_FAILED)
-			return pg_connect_error(pg, err);
-	}
-	PQsetErrorVerbosity(pg->conn, PQERRORS_DEFAULT);
-	return 0;
-}
-
-int pg_open(struct pg **out, const struct connection *conn,
-	    const struct pg_options *options, struct error *err)
-{
-	struct pg_target target = { .host = NULL };
-	struct pg *pg;
-	int rc = library_load(&library_pq, err);
-
-	if (rc)
-		return rc;
-	pg = pg_new(conn);
-	rc = pg_resolve(&target, &conn->url, pg->where, err);
-	if (!rc) {
-		struct pg_parameters p;
-		pg_parameters_fill(&p, conn, &target, options->application,
-				   PQlibVersion());
-		pg->conn = PQconnectStartParams(p.keywords, p.values, 1);
-		pg_parameters_release(&p);
-		/* Also of a service or password file. */
-		secret_add(PQpass(pg->conn));
-		rc = pg_connect(pg, conn->connect_timeout_us, err);
-	}
-	pg_target_release(&target);
-	if (!rc) {
-		PQsetnonblocking(pg->conn, 1);
-		PQsetNoticeReceiver(pg->conn, pg_notice, &pg->sql);
-		pg->cancel = PQgetCancel(pg->conn);
-		rc = pg_pin(pg, options, err);
-	}
-	if (rc)
-		pg_close(pg);
-	else
-		*out = pg;
-	return rc;
-}
-
-void pg_close(struct pg *pg)
-{
-	if (!pg)
-		return;
-	pg_stream_abort(pg);
-	pg_row_release(&pg->row);
-	pg_fields_free(pg->shape, pg->n_shape);
-	pthread_mutex_lock(&pg->cancel_lock);
-	PQfreeCancel(pg->cancel);
-	pthread_mutex_unlock(&pg->cancel_lock);
-	PQfinish(pg->conn);
-	pg_waiter_release(&pg->waiter);
-	pthread_mutex_destroy(&pg->cancel_lock);
-	free(pg->where);
-	free(pg->sql);
-	free(pg);
-}
 
 void pg_interrupt(struct pg *pg)
 {

@@ -23,8 +23,12 @@ struct pg_options {
 		   * and more (pg_pin.c), also read back; row_security stays as
 		   * it is */
 	const char *application; /* application_name: "tidemark/<this>" */
+	bool replaces; /* a lost session: conn->sessions does not count it */
 };
 
+/* The session may be one that has rested (core/base/pool.h): reset, alive, and
+ * pinned like a new one. Closing a healthy session lets it rest, without a
+ * transaction, a lock or a temporary table. */
 int pg_open(struct pg **out, const struct connection *conn,
 	    const struct pg_options *options, struct error *err);
 void pg_close(struct pg *pg); /* NULL is fine */

@@ -71,12 +71,29 @@ int pg_pin_compare(struct pg *pg, const PGresult *r, struct error *err)
 	return 0;
 }
 
-void pg_pin_ask(const struct pg *pg, struct strbuf *sql)
+void pg_pin_ask(const struct pg *pg, const char *more, struct strbuf *sql)
 {
 	for (size_t i = 0; i < pg->n_pins; i++)
 		strbuf_addf(sql, "%s pg_catalog.current_setting('%s')",
 			    i ? "," : "SELECT", pg_pins[i].name);
-	strbuf_addstr(sql, pg->n_pins ? "; " : "");
+	if (pg->n_pins)
+		strbuf_addf(sql, "%s; ", more);
+}
+
+/* A role that the session was given at its beginning (ALTER ROLE ... SET role)
+ * is lost when it is reset. */
+static int pg_pin_user(struct pg *pg, const PGresult *r, struct error *err)
+{
+	const char *is = pg_value(r, 0, (int)pg->n_pins);
+
+	if (!pg->user)
+		pg->user = xstrdup(is);
+	if (is && !strcmp(is, pg->user))
+		return 0;
+	pg->lost = true;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: the session's role is not what it was",
+			 pg->where);
 }
 
 int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
@@ -94,12 +111,14 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	/* A session waits for the other end as long as that takes. */
 	if (pg_server_version(pg) >= PG_PIN_IDLE)
 		strbuf_addstr(&sql, "SET idle_session_timeout = 0; ");
-	pg_pin_ask(pg, &sql);
+	pg_pin_ask(pg, ", current_user", &sql);
 	rc = pg_exec_begin(pg, sql.data, err);
 	if (!rc)
 		rc = pg_finish(pg, &r, err);
 	if (!rc)
 		rc = pg_pin_compare(pg, r, err);
+	if (!rc)
+		rc = pg_pin_user(pg, r, err);
 	PQclear(r);
 	strbuf_release(&sql);
 	return rc;

@@ -11,6 +11,7 @@
 #include "clients/pg.h"
 #include "clients/pg_row.h"
 #include "clients/pg_wait.h"
+#include "core/base/pool.h"
 #include "core/base/strbuf.h"
 
 struct pg_conn;
@@ -29,6 +30,9 @@ struct pg {
 	size_t stream_bytes; /* taken since the last wait */
 	bool lost; /* given up: fit only for pg_close */
 	size_t n_pins; /* settings that are pinned */
+	char *user; /* current_user when it was pinned first; owned */
+	struct pool_slot slot;
+	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
 	struct pg_waiter waiter;
 	pthread_mutex_t cancel_lock;
@@ -36,12 +40,26 @@ struct pg {
 };
 
 struct pg *pg_new(const struct connection *conn);
+/* In pg_open.c: close the session itself. */
+void pg_end(void *pg);
+/* In pg_pool.c: all that shapes a session. */
+void pg_pool_key(struct strbuf *key, const struct connection *conn,
+		 const struct pg_options *options);
+/* Send what resets the session, and wait for nothing. False: it is fit only for
+ * pg_end(). */
+bool pg_lay_down(struct pg *pg);
+/* Is a session that was laid down as a new one would be? In one round trip the
+ * server answers, and the settings are pinned and read back. False: it is fit
+ * only for pg_end(). */
+bool pg_rouse(struct pg *pg, const struct connection *conn,
+	      const struct pg_options *options);
 /* In pg_pin.c: pin the settings and read them back, in one round trip. They
  * make text forms the same everywhere, and names mean what they say. ACCESS if
  * the server keeps another value. */
 int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err);
-/* Append the statement that reads them; compare its row. */
-void pg_pin_ask(const struct pg *pg, struct strbuf *sql);
+/* Append the statement that reads them, with `more` columns behind; compare its
+ * row. */
+void pg_pin_ask(const struct pg *pg, const char *more, struct strbuf *sql);
 int pg_pin_compare(struct pg *pg, const struct pg_result *row,
 		   struct error *err);
 

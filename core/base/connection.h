@@ -27,6 +27,8 @@ struct connection {
 	/* A dry run writes nothing. It does not even tidy up as an engine
 	 * would, such as the log of a process that was killed. */
 	bool look;
+	/* So many sessions at most at once from one process; 0: no bound. */
+	unsigned sessions;
 };
 
 /* An option in a URL's query that the engine itself understands

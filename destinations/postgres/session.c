@@ -1,3 +1,4 @@
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
@@ -30,32 +31,45 @@ static void session_set_check(struct pg *pg)
 			&ignored);
 }
 
+/* A session may serve one pipeline after another. So its name has the number of
+ * its use, which it holds as a lock for others to see: "tdmk" in bytes, and the
+ * number. Resetting the session gives it up. */
+#define SESSION_USE "1952738667"
+
+static const char session_name_sql[] =
+	"SELECT pid || ' ' || backend_start || ' ' || $1::text,\n"
+	"  pg_try_advisory_lock_shared(" SESSION_USE ", $1::text::integer)\n"
+	"FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+
+/* The start guards against a pid that has been given out again. */
+static const char session_end_sql[] =
+	"SELECT pg_terminate_backend(a.pid)\n"
+	"FROM pg_stat_activity a\n"
+	"JOIN pg_locks l ON l.pid = a.pid AND l.locktype = 'advisory'\n"
+	"  AND l.classid = " SESSION_USE " AND l.objsubid = 2\n"
+	"WHERE a.pid || ' ' || a.backend_start || ' ' || l.objid = $1";
+
 int postgres_session_start(struct postgres_destination *d, struct error *err)
 {
+	static atomic_uint uses;
 	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r,
-			  "SELECT pid || ' ' || backend_start "
-			  "FROM pg_stat_activity "
-			  "WHERE pid = pg_backend_pid()",
-			  "t", 0, NULL, err);
+	char *use = xstrfmt("%u", (atomic_fetch_add(&uses, 1) + 1) & INT32_MAX);
+	const char *param = use;
+	int rc = pg_query(d->pg, &r, session_name_sql, "tt", 1, &param, err);
 
 	if (!rc && pg_rows(r)) {
 		free(d->session);
 		d->session = xstrdup(pg_value(r, 0, 0));
 	}
 	pg_result_free(r);
+	free(use);
 	return rc;
 }
 
-/* The start guards against a pid that has been given out again. */
 int postgres_session_end(struct pg *pg, const char *session, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r,
-			  "SELECT pg_terminate_backend(pid) "
-			  "FROM pg_stat_activity "
-			  "WHERE pid || ' ' || backend_start = $1",
-			  "?", 1, &session, err);
+	int rc = pg_query(pg, &r, session_end_sql, "?", 1, &session, err);
 
 	pg_result_free(r);
 	return rc;
@@ -64,7 +78,9 @@ int postgres_session_end(struct pg *pg, const char *session, struct error *err)
 int postgres_session_open(struct postgres_destination *d, struct pg **out,
 			  struct error *err)
 {
-	struct pg_options options = { .pin = true, .application = "load" };
+	struct pg_options options = { .pin = true,
+				      .application = "load",
+				      .replaces = d->pg != NULL };
 	struct pg *pg = NULL;
 	int rc = pg_open(&pg, &d->conn, &options, err);
 

@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/pool.h"
 #include "core/base/stop.h"
 #include "core/store/history.h"
 #include "core/store/session.h"
@@ -197,6 +198,8 @@ int runner_run(const struct settings *s,
 			!runner_is_final(results, n);
 		for (size_t i = 0; i < n; i++)
 			run_result_release(&results[i]);
+		if (again)
+			pool_pause(options->watch_us);
 		again = again && !clock_sleep_us(options->watch_us);
 	}
 	free(results);

@@ -1,0 +1,174 @@
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/libraries.h"
+#include "clients/pg_cancel.h"
+#include "clients/pg_message.h"
+#include "clients/pg_parameters.h"
+#include "clients/pg_resolve.h"
+#include "clients/pg_session.h"
+#include "clients/pg_sqlstate.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/secret.h"
+
+/* How long a server may take to notice that sessions were closed. */
+#define PG_ROOM_US (1 * US_PER_SECOND)
+#define PG_LOOK_US (US_PER_SECOND / 20)
+
+static int pg_connect_error(struct pg *pg, struct error *err)
+{
+	char *text = xstrdup(PQerrorMessage(pg->conn));
+	char state[6];
+	bool known = pg_take_sqlstate(text, state);
+	int rc;
+
+	pg_one_line(text);
+	rc = known ? pg_turned_away(pg, state, text, err)
+		   : error_set(err, pg_connect_code(text), "%s: %s", pg->where,
+			       text);
+	free(text);
+	return rc;
+}
+
+static int pg_connect(struct pg *pg, int64_t timeout_us, struct error *err)
+{
+	int64_t deadline_us = clock_monotonic_us() + timeout_us;
+	PostgresPollingStatusType step = PGRES_POLLING_WRITING;
+
+	if (PQstatus(pg->conn) == CONNECTION_BAD)
+		return pg_connect_error(pg, err);
+	/* The only way to the SQLSTATE of a refused connection. */
+	PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE);
+	while (step != PGRES_POLLING_OK) {
+		int rc = pg_connect_wait(pg, PQsocket(pg->conn),
+					 step == PGRES_POLLING_READING,
+					 deadline_us, err);
+		if (rc)
+			return rc;
+		step = PQconnectPoll(pg->conn);
+		if (step == PGRES_POLLING_FAILED)
+			return pg_connect_error(pg, err);
+	}
+	PQsetErrorVerbosity(pg->conn, PQERRORS_DEFAULT);
+	return 0;
+}
+
+/* Takes `slot` over. */
+static int pg_open_new(struct pg **out, struct pool_slot *slot,
+		       const struct connection *conn,
+		       const struct pg_options *options, struct error *err)
+{
+	struct pg_target target = { .host = NULL };
+	struct pg *pg = pg_new(conn);
+	int rc = pg_resolve(&target, &conn->url, pg->where, err);
+
+	pg->slot = *slot;
+	if (!rc) {
+		struct pg_parameters p;
+		pg_parameters_fill(&p, conn, &target, options->application,
+				   PQlibVersion());
+		pg->conn = PQconnectStartParams(p.keywords, p.values, 1);
+		pg_parameters_release(&p);
+		/* Also of a service or password file. */
+		secret_add(PQpass(pg->conn));
+		rc = pg_connect(pg, conn->connect_timeout_us, err);
+	}
+	pg_target_release(&target);
+	if (!rc) {
+		PQsetnonblocking(pg->conn, 1);
+		PQsetNoticeReceiver(pg->conn, pg_notice, &pg->sql);
+		pg->cancel = PQgetCancel(pg->conn);
+		rc = pg_pin(pg, options, err);
+	}
+	if (rc)
+		pg_end(pg);
+	else
+		*out = pg;
+	return rc;
+}
+
+/* A server without room for one more: those that rest make room. It takes a
+ * moment to notice that they are gone. */
+static bool pg_has_room_now(const struct connection *conn, int64_t *until_us,
+			    const struct error *err)
+{
+	if (!err || !error_has_code(err, "53300"))
+		return false;
+	if (clock_monotonic_us() >= *until_us && pool_full(conn))
+		*until_us = clock_monotonic_us() + PG_ROOM_US;
+	return clock_monotonic_us() < *until_us && !clock_sleep_us(PG_LOOK_US);
+}
+
+static int pg_open_patiently(struct pg **out, struct pool_slot *slot,
+			     const struct connection *conn,
+			     const struct pg_options *options, const char *key,
+			     struct error *err)
+{
+	int64_t until_us = 0;
+	int rc;
+
+	while ((rc = pg_open_new(out, slot, conn, options, err)) &&
+	       pg_has_room_now(conn, &until_us, err)) {
+		error_clear(err);
+		pool_replace(slot, conn, key);
+	}
+	return rc;
+}
+
+int pg_open(struct pg **out, const struct connection *conn,
+	    const struct pg_options *options, struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	struct pool_slot slot = { NULL };
+	void *rested = NULL;
+	int rc = library_load(&library_pq, err);
+
+	if (rc)
+		return rc;
+	pg_pool_key(&key, conn, options);
+	if (options->replaces)
+		pool_replace(&slot, conn, key.data);
+	else
+		rc = pool_take(&slot, conn, key.data, &rested, err);
+	while (!rc && rested && !pg_rouse(rested, conn, options)) {
+		pg_end(rested);
+		rc = pool_take(&slot, conn, key.data, &rested, err);
+	}
+	if (!rc && rested)
+		*out = rested;
+	else if (!rc)
+		rc = pg_open_patiently(out, &slot, conn, options, key.data,
+				       err);
+	strbuf_release(&key);
+	return rc;
+}
+
+void pg_end(void *session)
+{
+	struct pg *pg = session;
+
+	pg_stream_abort(pg);
+	pg_row_release(&pg->row);
+	pg_fields_free(pg->shape, pg->n_shape);
+	pthread_mutex_lock(&pg->cancel_lock);
+	PQfreeCancel(pg->cancel);
+	pthread_mutex_unlock(&pg->cancel_lock);
+	PQfinish(pg->conn);
+	pool_leave(&pg->slot);
+	pg_waiter_release(&pg->waiter);
+	pthread_mutex_destroy(&pg->cancel_lock);
+	free(pg->where);
+	free(pg->user);
+	free(pg->sql);
+	free(pg);
+}
+
+void pg_close(struct pg *pg)
+{
+	if (pg && pg_lay_down(pg))
+		pool_give(&pg->slot, pg, pg_end);
+	else if (pg)
+		pg_end(pg);
+}

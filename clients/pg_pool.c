@@ -1,0 +1,106 @@
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg_session.h"
+#include "core/base/alloc.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+
+void pg_pool_key(struct strbuf *key, const struct connection *conn,
+		 const struct pg_options *options)
+{
+	strbuf_addstr(key, "postgres ");
+	pool_key(key, conn);
+	strbuf_addf(key, "%d%d %s", options->read_only, options->pin,
+		    options->application);
+}
+
+/* Nobody has cancelled anything that could still meet the next user. Without
+ * pins we could not say that it is as it should be. */
+static bool pg_is_healthy(struct pg *pg)
+{
+	return pg->conn && pg_alive(pg) && pg->n_pins && !pg->streaming &&
+	       pg->cancel && !atomic_load(&pg->waiter.interrupted) &&
+	       !stop_requested();
+}
+
+/* DISCARD ALL refuses to be one of several in a transaction, so each message
+ * has its own. */
+static bool pg_send_alone(struct pg *pg, const char *sql)
+{
+	return PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 0) &&
+	       PQpipelineSync(pg->conn);
+}
+
+/* The answers are read by pg_rouse(). So the server lets go of locks and
+ * temporary tables now, and nobody waits for it. */
+bool pg_lay_down(struct pg *pg)
+{
+	PGTransactionStatusType status;
+	bool ok;
+
+	if (!pg_is_healthy(pg))
+		return false;
+	status = PQtransactionStatus(pg->conn);
+	if (status != PQTRANS_IDLE && status != PQTRANS_INTRANS &&
+	    status != PQTRANS_INERROR)
+		return false;
+	ok = PQenterPipelineMode(pg->conn) &&
+	     (status == PQTRANS_IDLE || pg_send_alone(pg, "ROLLBACK")) &&
+	     pg_send_alone(pg, "DISCARD ALL") && PQflush(pg->conn) == 0;
+	pg->resets = status == PQTRANS_IDLE ? 1 : 2;
+	pg_row_release(&pg->row);
+	pg_fields_free(pg->shape, pg->n_shape);
+	pg->shape = NULL;
+	pg->n_shape = 0;
+	free(pg->sql);
+	pg->sql = NULL;
+	return ok;
+}
+
+/* The end of each message, and no failure before it. */
+static int pg_take_resets(struct pg *pg, struct error *err)
+{
+	bool none = false;
+	int rc = 0;
+
+	while (!rc && pg->resets) {
+		PGresult *r = NULL;
+
+		rc = pg_take(pg, &r, err);
+		if (!rc && !r && none)
+			rc = pg_lost(pg, err);
+		none = !r;
+		if (!rc && r && pg_failed(r))
+			rc = pg_result_error(pg, r, err);
+		if (r && PQresultStatus(r) == PGRES_PIPELINE_SYNC)
+			pg->resets--;
+		PQclear(r);
+	}
+	if (!rc && !PQexitPipelineMode(pg->conn))
+		rc = pg_lost(pg, err);
+	return rc;
+}
+
+/* A network that lost the session says nothing. This is found out as soon as a
+ * new session would find it out. */
+bool pg_rouse(struct pg *pg, const struct connection *conn,
+	      const struct pg_options *options)
+{
+	struct error why = ERROR_INIT;
+	int64_t silence_us = pg->waiter.silence_us;
+	int rc;
+
+	if (conn->connect_timeout_us < silence_us)
+		pg->waiter.silence_us = conn->connect_timeout_us;
+	rc = pg_take_resets(pg, &why);
+	if (!rc)
+		rc = pg_pin(pg, options, &why);
+	pg->waiter.silence_us = silence_us;
+	if (rc)
+		log_debug("a session that has rested is replaced: %s",
+			  why.message);
+	return !rc && pg_is_healthy(pg) &&
+	       PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+}
