@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clients/answer.h"
+#include "clients/pg_ahead.h"
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
 #include "clients/pg_session.h"
@@ -168,6 +169,7 @@ int pg_exec_begin(struct pg *pg, const char *sql, struct error *err)
 {
 	int rc = pg_ready(pg, err);
 
+	pg_ahead_drop(pg);
 	return rc ? rc
 		  : pg_sent(pg, PQsendQuery(pg->conn, pg_note(pg, sql)), err);
 }
@@ -199,6 +201,17 @@ static int pg_check_answer(struct pg *pg, const PGresult *r, const char *shape,
 	return answer_check(&a, shape, pg->where, err);
 }
 
+static int pg_ask(struct pg *pg, PGresult **out, const char *sql, int n,
+		  const char *const *params, struct error *err)
+{
+	int rc = pg_sent(pg,
+			 PQsendQueryParams(pg->conn, pg_note(pg, sql), n, NULL,
+					   params, NULL, NULL, 0),
+			 err);
+
+	return rc ? rc : pg_finish(pg, out, err);
+}
+
 int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
 	     const char *shape, int n, const char *const *params,
 	     struct error *err)
@@ -207,12 +220,9 @@ int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
 	int rc = pg_ready(pg, err);
 
 	if (!rc)
-		rc = pg_sent(pg,
-			     PQsendQueryParams(pg->conn, pg_note(pg, sql), n,
-					       NULL, params, NULL, NULL, 0),
-			     err);
-	if (!rc)
-		rc = pg_finish(pg, &result, err);
+		rc = pg_ahead_take(pg, &result, sql, n, params, err);
+	if (!rc && !result)
+		rc = pg_ask(pg, &result, sql, n, params, err);
 	if (!rc)
 		rc = pg_check_answer(pg, result, shape, err);
 	if (rc)
@@ -255,6 +265,11 @@ const char *pg_value(const struct pg_result *r, int row, int column)
 	    PQgetisnull(r, row, column))
 		return NULL;
 	return PQgetvalue(r, row, column);
+}
+
+int32_t pg_modifier(const struct pg_result *r, int column)
+{
+	return PQfmod(r, column);
 }
 
 struct pg_field *pg_fields_read(const PGresult *result, size_t *n)

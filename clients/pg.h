@@ -13,6 +13,7 @@
 #include "clients/pg_row.h"
 #include "core/base/connection.h"
 #include "core/base/error.h"
+#include "core/base/strlist.h"
 
 struct pg;
 struct pg_result;
@@ -22,6 +23,9 @@ struct pg_options {
 	bool pin; /* search_path=pg_catalog, TimeZone=UTC, client_encoding=UTF8
 		   * and more (pg_pin.c), also read back; row_security stays as
 		   * it is */
+	/* With `pin`, more commands for the same message, behind the look at
+	 * what was pinned; or NULL. */
+	const char *settings;
 	const char *application; /* application_name: "tidemark/<this>" */
 	bool replaces; /* a lost session: conn->sessions does not count it */
 };
@@ -39,6 +43,8 @@ bool pg_alive(const struct pg *pg); /* false once the connection is lost */
 
 /* One or more commands, results dropped. */
 int pg_exec(struct pg *pg, const char *sql, struct error *err);
+/* These, in one message. */
+int pg_exec_list(struct pg *pg, const struct strlist *sql, struct error *err);
 /* The same in two steps, the question and its answer. */
 int pg_exec_begin(struct pg *pg, const char *sql, struct error *err);
 int pg_exec_end(struct pg *pg, struct error *err);
@@ -62,6 +68,8 @@ int pg_columns(const struct pg_result *r);
 int64_t pg_touched(const struct pg_result *r); /* rows of a command */
 /* NULL: NULL, or there is no such row or column. */
 const char *pg_value(const struct pg_result *r, int row, int column);
+/* A column as atttypmod tells it; -1: none. */
+int32_t pg_modifier(const struct pg_result *r, int column);
 
 /* Column types of a query, without running it. CONFIG if it has parameters.
  */

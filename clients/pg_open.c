@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clients/libraries.h"
+#include "clients/pg_ahead.h"
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
 #include "clients/pg_parameters.h"
@@ -150,6 +151,7 @@ void pg_end(void *session)
 	struct pg *pg = session;
 
 	pg_stream_abort(pg);
+	pg_ahead_drop(pg);
 	pg_row_release(&pg->row);
 	pg_fields_free(pg->shape, pg->n_shape);
 	pthread_mutex_lock(&pg->cancel_lock);

@@ -96,6 +96,29 @@ static int pg_pin_user(struct pg *pg, const PGresult *r, struct error *err)
 			 pg->where);
 }
 
+/* The one answer with rows; NULL if there is none. */
+static int pg_pin_take(struct pg *pg, PGresult **out, struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	PGresult *r = NULL;
+	int rc = pg_take(pg, &r, err);
+
+	while (!rc && r && !pg_failed(r)) {
+		if (!*out && PQresultStatus(r) == PGRES_TUPLES_OK)
+			*out = r;
+		else
+			PQclear(r);
+		rc = pg_take(pg, &r, err);
+	}
+	if (rc || !r)
+		return rc;
+	rc = pg_result_error(pg, r, err);
+	PQclear(r);
+	if (!pg->lost)
+		pg_finish(pg, NULL, &ignored);
+	return rc;
+}
+
 int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
@@ -112,9 +135,11 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	if (pg_server_version(pg) >= PG_PIN_IDLE)
 		strbuf_addstr(&sql, "SET idle_session_timeout = 0; ");
 	pg_pin_ask(pg, ", current_user", &sql);
+	if (options->settings)
+		strbuf_addstr(&sql, options->settings);
 	rc = pg_exec_begin(pg, sql.data, err);
 	if (!rc)
-		rc = pg_finish(pg, &r, err);
+		rc = pg_pin_take(pg, &r, err);
 	if (!rc)
 		rc = pg_pin_compare(pg, r, err);
 	if (!rc)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "clients/pg_session.h"
 #include "core/base/alloc.h"
 #include "core/base/log.h"
@@ -50,6 +51,7 @@ bool pg_lay_down(struct pg *pg)
 	     (status == PQTRANS_IDLE || pg_send_alone(pg, "ROLLBACK")) &&
 	     pg_send_alone(pg, "DISCARD ALL") && PQflush(pg->conn) == 0;
 	pg->resets = status == PQTRANS_IDLE ? 1 : 2;
+	pg_ahead_drop(pg);
 	pg_row_release(&pg->row);
 	pg_fields_free(pg->shape, pg->n_shape);
 	pg->shape = NULL;

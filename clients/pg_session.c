@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -134,6 +135,18 @@ int pg_execf(struct pg *pg, struct error *err, const char *fmt, ...)
 	return rc;
 }
 
+int pg_exec_list(struct pg *pg, const struct strlist *sql, struct error *err)
+{
+	struct strbuf text = STRBUF_INIT;
+	int rc;
+
+	for (size_t i = 0; i < sql->n; i++)
+		strbuf_addf(&text, "%s%s", i ? ";\n" : "", sql->items[i]);
+	rc = pg_exec(pg, text.data, err);
+	strbuf_release(&text);
+	return rc;
+}
+
 void pg_fields_free(struct pg_field *fields, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -145,8 +158,10 @@ int pg_exec_count(struct pg *pg, const char *sql, int n,
 		  const char *const *params, int64_t *rows, struct error *err)
 {
 	struct pg_result *result = NULL;
-	int rc = pg_query(pg, &result, sql, NULL, n, params, err);
+	int rc;
 
+	pg_ahead_drop(pg);
+	rc = pg_query(pg, &result, sql, NULL, n, params, err);
 	if (!rc && rows)
 		*rows = pg_touched(result);
 	pg_result_free(result);

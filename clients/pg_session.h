@@ -17,6 +17,22 @@
 struct pg_conn;
 struct pg_cancel;
 
+/* A question that is asked ahead, and all of a message: pg_ahead.c. */
+struct pg_asked {
+	char *sql;
+	char **params;
+	int n;
+	struct pg_result *answer; /* NULL: none yet, or it is taken */
+	struct error *failed; /* in place of an answer, or NULL */
+};
+
+struct pg_ahead {
+	struct pg_asked *items;
+	size_t n;
+	bool sent;
+	int64_t ready_us; /* since when the answers are here, monotonic */
+};
+
 struct pg {
 	struct pg_conn *conn;
 	char *sql; /* the last statement sent; owned */
@@ -34,10 +50,16 @@ struct pg {
 	struct pool_slot slot;
 	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
+	struct pg_ahead *ahead; /* pg_ahead.c; NULL: nothing was asked */
 	struct pg_waiter waiter;
 	pthread_mutex_t cancel_lock;
 	struct pg_cancel *cancel;
 };
+
+/* In pg_ahead.c: an answer that is ready, which the caller owns; NULL: none is.
+ * A question that has failed gives its error. */
+int pg_ahead_take(struct pg *pg, struct pg_result **out, const char *sql, int n,
+		  const char *const *params, struct error *err);
 
 struct pg *pg_new(const struct connection *conn);
 /* In pg_open.c: close the session itself. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/settle.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -147,6 +148,12 @@ static int activity_prepared(struct pg *pg, struct activity *a,
 		activity_hold_prepared(a, r);
 	pg_result_free(r);
 	return 0;
+}
+
+void postgres_source_activity_ahead(struct pg *pg)
+{
+	pg_ahead_add(pg, activity_sql, 0, NULL);
+	pg_ahead_add(pg, prepared_sql, 0, NULL);
 }
 
 int postgres_source_activity_read(struct pg *pg, struct activity *out,

@@ -31,6 +31,8 @@ struct activity {
 		       */
 };
 
+/* Ask ahead for a look. */
+void postgres_source_activity_ahead(struct pg *pg);
 int postgres_source_activity_read(struct pg *pg, struct activity *out,
 				  struct error *err);
 void postgres_source_activity_release(struct activity *a);

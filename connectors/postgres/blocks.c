@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/settle.h"
 #include "connectors/postgres/blocks.h"
 #include "connectors/postgres/durable.h"
@@ -37,13 +38,26 @@ int postgres_source_blocks_begin(struct postgres *c, struct error *err)
 	return 0;
 }
 
+static const char *blocks_ask_snapshot(const struct postgres *c)
+{
+	return c->log_hidden ? blocks_snapshot_sql
+			     : blocks_snapshot_and_log_sql;
+}
+
+static int blocks_ask_ahead(struct postgres *c, struct error *err)
+{
+	postgres_source_blocks_transaction_ahead(c);
+	pg_ahead_add(c->pg, blocks_ask_snapshot(c), 0, NULL);
+	postgres_source_leaves_ahead(c->pg,
+				     postgres_source_relation(&c->layout)->oid);
+	return pg_ahead_ask_kept(c->pg, err);
+}
+
 static int blocks_snapshot(struct postgres *c, uint64_t *xmin, uint64_t *xmax,
 			   struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r,
-			  c->log_hidden ? blocks_snapshot_sql
-					: blocks_snapshot_and_log_sql,
+	int rc = pg_query(c->pg, &r, blocks_ask_snapshot(c),
 			  c->log_hidden ? "1tt" : "1tt" DURABLE_SHAPE, 0, NULL,
 			  err);
 
@@ -151,8 +165,10 @@ static int blocks_open_pass(struct postgres *c, struct error *err)
 {
 	struct blocks *b = &c->blocks;
 	uint64_t xmin = 0, xmax = 0;
-	int rc = postgres_source_blocks_transaction(c, err);
+	int rc = blocks_ask_ahead(c, err);
 
+	if (!rc)
+		rc = postgres_source_blocks_transaction(c, err);
 	if (!rc)
 		rc = blocks_snapshot(c, &xmin, &xmax, err);
 	if (!rc)

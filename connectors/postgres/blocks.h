@@ -9,6 +9,9 @@
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/query.h"
 
+/* Begin and end the transaction of an extract; both can be asked ahead. */
+void postgres_source_blocks_transaction_ahead(struct postgres *c);
+void postgres_source_blocks_commit_ahead(struct postgres *c);
 int postgres_source_blocks_transaction(struct postgres *c, struct error *err);
 int postgres_source_blocks_commit(struct postgres *c, struct error *err);
 

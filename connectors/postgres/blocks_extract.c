@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/postgres/blocks.h"
 #include "connectors/postgres/query.h"
 #include "connectors/postgres/shape.h"
@@ -134,6 +135,11 @@ static void blocks_adapt(struct blocks *b, const struct batch *out)
 					 : (int64_t)count;
 }
 
+static const char blocks_file_sql[] =
+	"SELECT coalesce(pg_relation_filenode($1::oid), 0),\n"
+	"  EXISTS (SELECT FROM pg_class WHERE oid = $1::oid\n"
+	"    AND relfilenode = pg_relation_filenode(oid))";
+
 /* Look up the leaf's present file, and whether it was there when the snapshot
  * was taken. An ALTER TABLE may write a new file after the snapshot, and before
  * the statement has its lock. Rows of this file are invisible, and the extract
@@ -145,12 +151,14 @@ static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 	char *oid = xstrfmt("%u", b->leaves.items[b->leaf].oid);
 	const char *params[] = { oid };
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r,
-			  "SELECT coalesce(pg_relation_filenode($1::oid), 0),\n"
-			  "  EXISTS (SELECT FROM pg_class WHERE oid = $1::oid\n"
-			  "    AND relfilenode = pg_relation_filenode(oid))",
-			  "1tt", 1, params, err);
+	int rc;
 
+	pg_ahead_add(c->pg, blocks_file_sql, 1, params);
+	postgres_source_blocks_commit_ahead(c);
+	rc = pg_ahead_ask_kept(c->pg, err);
+	if (!rc)
+		rc = pg_query(c->pg, &r, blocks_file_sql, "1tt", 1, params,
+			      err);
 	free(oid);
 	if (rc)
 		return rc;
@@ -163,7 +171,7 @@ static int blocks_look_at_file(struct postgres *c, uint32_t *file, bool *seen,
 /* The extract's rows are all read. Its table may have been rewritten (VACUUM
  * FULL, CLUSTER) since the pass began on it. Rows then moved without a new
  * xmin, and the table is read from its first block again. The statement's lock
- * keeps the answer true for this extract. */
+ * keeps the answer true for this extract, up to the COMMIT of its message. */
 static int blocks_close_extract(struct postgres *c, struct batch *out,
 				struct error *err)
 {

@@ -1,3 +1,4 @@
+#include "clients/pg_ahead.h"
 #include "connectors/common/settle.h"
 #include "connectors/postgres/blocks.h"
 #include "connectors/postgres/durable.h"
@@ -10,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char blocks_begin_sql[] =
+	"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+static const char blocks_commit_sql[] = "COMMIT";
+
 void postgres_source_blocks_release(struct blocks *b)
 {
 	postgres_source_leaves_release(&b->leaves);
@@ -18,18 +23,33 @@ void postgres_source_blocks_release(struct blocks *b)
 	memset(b, 0, sizeof(*b));
 }
 
+void postgres_source_blocks_transaction_ahead(struct postgres *c)
+{
+	pg_ahead_add(c->pg, blocks_begin_sql, 0, NULL);
+}
+
+void postgres_source_blocks_commit_ahead(struct postgres *c)
+{
+	pg_ahead_add(c->pg, blocks_commit_sql, 0, NULL);
+}
+
 int postgres_source_blocks_transaction(struct postgres *c, struct error *err)
 {
-	struct blocks *b = &c->blocks;
-	int rc = pg_exec(
-		c->pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
+	struct pg_result *r = NULL;
+	int rc = pg_query(c->pg, &r, blocks_begin_sql, NULL, 0, NULL, err);
 
-	b->in_transaction = !rc;
+	pg_result_free(r);
+	c->blocks.in_transaction = !rc;
 	return rc;
 }
 
 int postgres_source_blocks_commit(struct postgres *c, struct error *err)
 {
+	struct pg_result *r = NULL;
+	int rc;
+
 	c->blocks.in_transaction = false;
-	return pg_exec(c->pg, "COMMIT", err);
+	rc = pg_query(c->pg, &r, blocks_commit_sql, NULL, 0, NULL, err);
+	pg_result_free(r);
+	return rc;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 
@@ -16,7 +17,8 @@ static const char columns_sql[] =
 	"  SELECT attnum::int, attname, atttypid, atttypmod, attnotnull,\n"
 	"         attcollation\n"
 	"  FROM pg_attribute\n"
-	"  WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped\n"
+	"  WHERE attrelid = " RELATION_OID "\n"
+	"    AND attnum > 0 AND NOT attisdropped\n"
 	"  UNION ALL\n"
 	"  SELECT 10000 + n::int, NULL, type, modifier, false, 100\n"
 	"  FROM unnest($2::oid[], $3::int[])\n"
@@ -42,7 +44,7 @@ static const char columns_sql[] =
 	"  (SELECT f.text FROM pg_attrdef d JOIN pg_attribute a\n"
 	"     ON a.attrelid = d.adrelid AND a.attnum = d.adnum\n"
 	"   CROSS JOIN LATERAL pg_get_expr(d.adbin, d.adrelid) f(text)\n"
-	"   WHERE d.adrelid = $1::oid AND d.adnum = w.n\n"
+	"   WHERE d.adrelid = " RELATION_OID " AND d.adnum = w.n\n"
 	"     AND (a.attgenerated <> '' OR f.text ~* "
 	"'(date_trunc|date_bin|current_timestamp|localtimestamp) *[(]"
 	"|current_date|::date|interval|to_timestamp|extract|date_part')),\n"
@@ -266,6 +268,15 @@ static int columns_look_up(struct pg *pg, const struct relation *relation,
 	strbuf_release(&modifiers);
 	free(oid);
 	return rc;
+}
+
+void postgres_source_columns_ahead(struct pg *pg,
+				   const struct source_spec *source)
+{
+	const char *params[] = { RELATION_FOUND_LAST, "{}", "{}" };
+
+	if (!source->n_expressions)
+		pg_ahead_add(pg, columns_sql, 3, params);
 }
 
 int postgres_source_columns_read(struct pg *pg, const struct relation *relation,

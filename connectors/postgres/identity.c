@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/settle.h"
 #include "connectors/postgres/postgres.h"
 #include "core/base/alloc.h"
@@ -12,8 +13,9 @@ static const char identity_cluster_sql[] =
  * of the log file at once. A standby writes none: there the receiver of the
  * log knows, as long as one runs and our role may see it. */
 static const char identity_primary_sql[] =
-	"SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))\n"
-	"  ::bit(32)::int";
+	"SELECT CASE WHEN NOT pg_is_in_recovery() THEN\n"
+	"  ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))\n"
+	"  ::bit(32)::int END";
 static const char identity_standby_sql[] =
 	"SELECT greatest(c.timeline_id, r.min_recovery_end_timeline,\n"
 	"  w.received_tli)\n"
@@ -72,26 +74,53 @@ static int identity_cluster(struct postgres *c, json_t *identity,
 	return rc;
 }
 
+/* The parts that rights may be missing for come last. */
+void postgres_source_identity_ahead(struct pg *pg)
+{
+	pg_ahead_add(pg, identity_database_sql, 0, NULL);
+	pg_ahead_add(pg, identity_cluster_sql, 0, NULL);
+	pg_ahead_add(pg, identity_primary_sql, 0, NULL);
+}
+
+/* Behind describe, the table that was described: it is the one whose rows will
+ * be read. */
+static int identity_table(struct postgres *c, const struct source_spec *source,
+			  uint32_t *oid, struct error *err)
+{
+	struct relation relation = { .oid = 0 };
+	struct source_table names = { .view = false };
+	int rc;
+
+	if (c->described == source) {
+		*oid = postgres_source_relation(&c->layout)->oid;
+		return 0;
+	}
+	rc = postgres_source_relation_find(c->pg, source->table, &relation,
+					   &names, err);
+	if (rc)
+		return rc;
+	source_table_release(&names);
+	*oid = relation.oid;
+	return 0;
+}
+
 int postgres_identity(struct connector *base, const struct source_spec *source,
 		      json_t **out, struct error *err)
 {
 	struct postgres *c = (struct postgres *)base;
 	const struct source_column *mark = source_mark(&c->layout);
-	struct relation relation = { .oid = 0 };
-	struct source_table names = { .view = false };
 	json_t *identity = json_pack("{s:s}", "engine", "postgres");
+	uint32_t oid = 0;
 	int rc = identity_cluster(c, identity, err);
 
 	if (!rc)
-		rc = postgres_source_relation_find(c->pg, source->table,
-						   &relation, &names, err);
+		rc = identity_table(c, source, &oid, err);
 	if (rc) {
 		json_decref(identity);
 		return rc;
 	}
 	json_object_set_new(identity, "table", json_string(source->table));
-	json_object_set_new(identity, "table_oid", json_integer(relation.oid));
-	source_table_release(&names);
+	json_object_set_new(identity, "table_oid", json_integer(oid));
 	if (c->described == source && mark)
 		json_object_set_new(
 			identity, "mark_meaning",

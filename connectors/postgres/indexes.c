@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
+#include "connectors/postgres/relation.h"
 #include "core/base/alloc.h"
 
 static const char indexes_sql[] =
@@ -19,7 +21,8 @@ static const char indexes_sql[] =
 	"    WITH ORDINALITY k(attnum, n)\n"
 	"  LEFT JOIN pg_attribute a\n"
 	"    ON a.attrelid = i.indrelid AND a.attnum = k.attnum\n"
-	"WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready\n"
+	"WHERE i.indrelid = " RELATION_OID "\n"
+	"  AND i.indisvalid AND i.indisready\n"
 	"  AND k.n <= i.indnkeyatts\n"
 	"GROUP BY i.indexrelid, i.indisprimary, i.indisunique,\n"
 	"  i.indimmediate, i.indpred, i.indexprs, m.amname\n"
@@ -39,6 +42,13 @@ static bool indexes_take(struct source_index *x, const char *text)
 	}
 	json_decref(columns);
 	return named || !x->primary;
+}
+
+void postgres_source_indexes_ahead(struct pg *pg)
+{
+	const char *params[] = { RELATION_FOUND_LAST };
+
+	pg_ahead_add(pg, indexes_sql, 1, params);
 }
 
 int postgres_source_indexes_find(struct pg *pg, uint32_t oid,

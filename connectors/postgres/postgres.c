@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/shape.h"
 #include "core/base/alloc.h"
@@ -16,6 +17,10 @@ static int postgres_open(struct connector **out, const struct connection *conn,
 	const struct pg_options options = {
 		.read_only = true,
 		.pin = true,
+		/* Compiling a page's plan costs more than the page; a scan that
+		 * joins another one in the middle of the table comes out of
+		 * order. */
+		.settings = "SET jit = off; SET synchronize_seqscans = off",
 		.application = "source",
 	};
 	struct postgres *c = xcalloc(1, sizeof(*c));
@@ -29,12 +34,6 @@ static int postgres_open(struct connector **out, const struct connection *conn,
 			       "connection %s: PostgreSQL %d is too old: "
 			       "13 or newer is needed",
 			       conn->name, pg_server_version(c->pg) / 10000);
-	/* Compiling a page's plan costs more than the page; a scan that joins
-	 * another one in the middle of the table comes out of order. */
-	if (!rc)
-		rc = pg_exec(c->pg,
-			     "SET jit = off; SET synchronize_seqscans = off",
-			     err);
 	if (rc) {
 		pg_close(c->pg);
 		free(c);
@@ -80,9 +79,13 @@ static int postgres_describe(struct connector *base,
 	c->described = NULL;
 	rc = postgres_end_pass(c, err);
 	if (!rc)
+		rc = postgres_source_describe_ahead(c, source, mark, err);
+	if (!rc)
 		rc = postgres_layout(c, source, mark, err);
-	if (rc)
+	if (rc) {
+		pg_ahead_drop(c->pg);
 		return rc;
+	}
 	postgres_source_layout_to_schema(&c->layout, source->table, out);
 	rc = postgres_estimate(c, out, err);
 	if (rc)

@@ -80,6 +80,15 @@ int postgres_end_pass(struct postgres *c, struct error *err);
 int postgres_layout(struct postgres *c, const struct source_spec *source,
 		    const struct watermark_spec *mark, struct error *err);
 
+/* ahead.c: ask in one message what describe() wants, and identity() and
+ * settle() behind it. */
+int postgres_source_describe_ahead(struct postgres *c,
+				   const struct source_spec *source,
+				   const struct watermark_spec *mark,
+				   struct error *err);
+void postgres_source_identity_ahead(struct pg *pg);
+void postgres_source_settle_xmin_ahead(struct postgres *c);
+
 /* rows.c */
 /* Append the current row of the stream to the batch. */
 int postgres_source_rows_append(struct postgres *c, struct batch *b,
@@ -145,6 +154,7 @@ int postgres_source_settle_timestamp(struct postgres *c,
 				     const struct watermark *from,
 				     struct settled *out, struct error *err);
 int postgres_source_settle_sequence(struct postgres *c,
+				    const struct source_spec *source,
 				    const struct watermark_spec *mark,
 				    const struct watermark *from,
 				    struct settled *out, struct error *err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/names.h"
 #include "core/base/alloc.h"
 #include "core/base/strlist.h"
@@ -28,7 +29,8 @@ static const char relation_sql[] =
 	"        pg_get_viewdef(v.oid)), '' ORDER BY m.nspname, v.relname)\n"
 	"    FROM inner_view i JOIN pg_class v ON v.oid = i.oid\n"
 	"      JOIN pg_namespace m ON m.oid = v.relnamespace\n"
-	"    WHERE v.oid <> c.oid)) END\n"
+	"    WHERE v.oid <> c.oid)) END,\n"
+	"  set_config('" RELATION_SETTING "', c.oid::text, true)\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2\n"
 	"  AND c.relkind IN ('r', 'p', 'v', 'm', 'f')";
@@ -42,7 +44,7 @@ static const char relation_names_sql[] =
 
 static const char leaves_sql[] =
 	"WITH RECURSIVE tree(oid) AS (\n"
-	"  SELECT $1::oid UNION\n"
+	"  SELECT " RELATION_OID " UNION\n"
 	"  SELECT i.inhrelid FROM pg_inherits i JOIN tree\n"
 	"    ON i.inhparent = tree.oid)\n"
 	"SELECT c.oid, n.nspname, c.relname, c.relkind,\n"
@@ -54,7 +56,7 @@ static const char leaves_sql[] =
 	"         OR has_any_column_privilege(c.oid, 'SELECT'),\n"
 	"       has_table_privilege(c.oid, 'SELECT')\n"
 	"         AND NOT row_security_active(c.oid)\n"
-	"         AND NOT row_security_active($1::oid)\n"
+	"         AND NOT row_security_active(" RELATION_OID ")\n"
 	"FROM tree JOIN pg_class c ON c.oid = tree.oid\n"
 	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE c.relkind IN ('r', 'm', 'f') ORDER BY c.oid";
@@ -135,6 +137,29 @@ static int relation_check_catalog(struct pg *pg, const struct table_name *name,
 	return rc;
 }
 
+void postgres_source_relation_ahead(struct pg *pg, const char *table)
+{
+	struct error ignored = ERROR_INIT;
+	struct table_name name = { NULL, NULL, NULL };
+	const char *params[2];
+
+	if (!table_name_parse(&name, table, &ignored)) {
+		params[0] = name.schema ? name.schema : "public";
+		params[1] = name.name;
+		pg_ahead_add(pg, relation_sql, 2, params);
+	}
+	table_name_release(&name);
+}
+
+void postgres_source_leaves_ahead(struct pg *pg, uint32_t oid)
+{
+	char *text = xstrfmt("%u", oid);
+	const char *params[] = { text };
+
+	pg_ahead_add(pg, leaves_sql, 1, params);
+	free(text);
+}
+
 int postgres_source_relation_find(struct pg *pg, const char *table,
 				  struct relation *out,
 				  struct source_table *names, struct error *err)
@@ -150,7 +175,7 @@ int postgres_source_relation_find(struct pg *pg, const char *table,
 		goto out;
 	params[0] = name.schema ? name.schema : "public";
 	params[1] = name.name;
-	rc = pg_query(pg, &r, relation_sql, "ttt?", 2, params, err);
+	rc = pg_query(pg, &r, relation_sql, "ttt?t", 2, params, err);
 	if (rc)
 		goto out;
 	if (!pg_rows(r)) {
@@ -158,6 +183,7 @@ int postgres_source_relation_find(struct pg *pg, const char *table,
 		goto out;
 	}
 	out->oid = relation_u32(pg_value(r, 0, 0));
+	pg_ahead_know(pg, RELATION_FOUND_LAST, pg_value(r, 0, 0));
 	out->kind = (enum relation_kind) * pg_value(r, 0, 1);
 	out->has_children = *pg_value(r, 0, 2) == 't';
 	names->view = out->kind == RELATION_VIEW;

@@ -12,6 +12,14 @@
 #include "connectors/common/source_layout.h"
 #include "core/base/strbuf.h"
 
+/* A statement's $1 is the oid of a table. 0 is the one that was found last in
+ * the transaction, so that one message may find a table and ask about it. */
+#define RELATION_SETTING "tidemark.relation"
+#define RELATION_OID                                                           \
+	"coalesce(nullif($1::oid, 0),\n"                                       \
+	"    current_setting('" RELATION_SETTING "')::oid)"
+#define RELATION_FOUND_LAST "0"
+
 /* pg_class.relkind */
 enum relation_kind {
 	RELATION_TABLE = 'r',
@@ -55,6 +63,10 @@ int postgres_source_relation_find(struct pg *pg, const char *table,
 const char *
 postgres_source_relation_kind_name(enum relation_kind kind); /* "view", ... */
 
+/* Ask ahead for the table, nothing if `table` is no name; for the leaves of
+ * one, 0: of the table that is found last. */
+void postgres_source_relation_ahead(struct pg *pg, const char *table);
+void postgres_source_leaves_ahead(struct pg *pg, uint32_t oid);
 /* In order of oid. A table without heirs is its own leaf. */
 int postgres_source_leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,
 				struct error *err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/postgres/indexes.h"
 #include "core/base/alloc.h"
 
@@ -74,6 +75,18 @@ static void sequence_read(struct sequence_info *s, const struct pg_result *r,
 	s->file = sequence_number(pg_value(r, row, 9));
 	s->definition = xstrdup(pg_value(r, row, 10));
 	s->crash = xstrdup(pg_value(r, row, 11));
+}
+
+void postgres_source_sequences_ahead(struct pg *pg,
+				     const struct relation *relation,
+				     const struct source_column *column)
+{
+	char *oid = xstrfmt("%u", relation->oid);
+	const char *params[] = { oid, column->name };
+
+	if (!column->expression)
+		pg_ahead_add(pg, sequences_sql, 2, params);
+	free(oid);
 }
 
 int postgres_source_sequences_find(struct pg *pg,

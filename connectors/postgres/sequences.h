@@ -36,6 +36,9 @@ struct sequences {
 
 /* The sequences that the column owns or its default calls. An expression, or a
  * column of a view, has none. */
+void postgres_source_sequences_ahead(struct pg *pg, /* ask ahead */
+				     const struct relation *relation,
+				     const struct source_column *column);
 int postgres_source_sequences_find(struct pg *pg,
 				   const struct relation *relation,
 				   const struct source_column *column,

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/durable.h"
@@ -73,6 +74,11 @@ static int settle_ask_xmin(struct postgres *c, struct pg_result **out,
 	if (rc)
 		*err = why;
 	return rc;
+}
+
+void postgres_source_settle_xmin_ahead(struct postgres *c)
+{
+	pg_ahead_add(c->pg, settle_xmin_and_log_sql, 0, NULL);
 }
 
 /* A snapshot knows of every transaction of the cluster, whoever may see it:
@@ -162,6 +168,49 @@ static int settle_surroundings(struct postgres *c,
 	return 0;
 }
 
+static int settle_once(struct postgres *c, const struct source_spec *source,
+		       const struct watermark_spec *mark,
+		       const struct watermark *from, struct settled *out,
+		       struct error *err)
+{
+	int rc = 0;
+
+	settled_release(out);
+	c->unflushed = 0;
+	c->reread = false;
+	switch (mark->strategy) {
+	case STRATEGY_TIMESTAMP:
+		rc = postgres_source_settle_timestamp(c, mark, from, out, err);
+		break;
+	case STRATEGY_SEQUENCE:
+		rc = postgres_source_settle_sequence(c, source, mark, from, out,
+						     err);
+		break;
+	case STRATEGY_XMIN:
+		rc = postgres_source_settle_xmin(c, from, out, err);
+		break;
+	}
+	if (!out->reason)
+		out->reason = xstrdup("");
+	return rc ? rc
+		  : settle_surroundings(c, source, mark->strategy, out, err);
+}
+
+/* An answer that came with describe() may be older than the mark, which then
+ * seems to be ahead of the source. The source itself has the last word. */
+static int settle_surely(struct postgres *c, const struct source_spec *source,
+			 const struct watermark_spec *mark,
+			 const struct watermark *from, struct settled *out,
+			 struct error *err)
+{
+	struct error why = ERROR_INIT;
+	bool early = pg_ahead_any(c->pg);
+	int rc = settle_once(c, source, mark, from, out, early ? &why : err);
+
+	pg_ahead_drop(c->pg);
+	return rc && early ? settle_once(c, source, mark, from, out, err) : rc;
+}
+
 int postgres_settle(struct connector *base, const struct source_spec *source,
 		    const struct schema *schema,
 		    const struct watermark_spec *mark,
@@ -172,28 +221,13 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 	int rc = postgres_end_pass(c, err);
 
 	(void)schema;
-	settled_release(out);
-	c->unflushed = 0;
-	c->reread = false;
 	if (!rc)
 		rc = postgres_layout(c, source, mark, err);
-	if (rc)
+	if (rc) {
+		settled_release(out);
 		return rc;
-	switch (mark->strategy) {
-	case STRATEGY_TIMESTAMP:
-		rc = postgres_source_settle_timestamp(c, mark, from, out, err);
-		break;
-	case STRATEGY_SEQUENCE:
-		rc = postgres_source_settle_sequence(c, mark, from, out, err);
-		break;
-	case STRATEGY_XMIN:
-		rc = postgres_source_settle_xmin(c, from, out, err);
-		break;
 	}
-	if (!out->reason)
-		out->reason = xstrdup("");
-	if (!rc)
-		rc = settle_surroundings(c, source, mark->strategy, out, err);
+	rc = settle_surely(c, source, mark, from, out, err);
 	rc = postgres_source_shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/delivered.h"
 #include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
@@ -8,6 +9,7 @@
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/replay.h"
 #include "connectors/postgres/sequences.h"
+#include "connectors/postgres/surroundings.h"
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 
@@ -36,6 +38,23 @@ static char *settle_max_sql(const struct postgres *c, const char *columns)
 		       columns, mark->sql, c->layout.table.sql,
 		       c->layout.table.alias, nan ? " WHERE " : "",
 		       nan ? mark->sql : "", nan ? " <> 'NaN'" : "");
+}
+
+/* The maximum first: each statement looks behind the one before. */
+static int settle_ask_ahead(struct postgres *c,
+			    const struct source_spec *source, struct error *err)
+{
+	const struct relation *relation = postgres_source_relation(&c->layout);
+	char *sql = settle_max_sql(c, DURABLE_COLUMNS ", ");
+
+	pg_ahead_add(c->pg, sql, 0, NULL);
+	postgres_source_activity_ahead(c->pg);
+	postgres_source_sequences_ahead(c->pg, relation,
+					source_mark(&c->layout));
+	postgres_source_surroundings_ahead(c->pg, relation->oid, source,
+					   STRATEGY_SEQUENCE);
+	free(sql);
+	return pg_ahead_ask(c->pg, err);
 }
 
 static int settle_max(struct postgres *c, char **out, struct error *err)
@@ -366,6 +385,7 @@ static void settle_describe(const struct settle_ids *ids, bool log_hidden,
 }
 
 int postgres_source_settle_sequence(struct postgres *c,
+				    const struct source_spec *source,
 				    const struct watermark_spec *mark,
 				    const struct watermark *from,
 				    struct settled *out, struct error *err)
@@ -376,7 +396,9 @@ int postgres_source_settle_sequence(struct postgres *c,
 	int rc;
 
 	out->guarantee = GUARANTEE_EXACT;
-	rc = settle_max(c, &ids.max, err);
+	rc = settle_ask_ahead(c, source, err);
+	if (!rc)
+		rc = settle_max(c, &ids.max, err);
 	if (!rc)
 		rc = postgres_source_activity_read(c->pg, &ids.open, err);
 	if (!rc)

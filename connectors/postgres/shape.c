@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/common/trouble.h"
 
 /* Without rows, so that it costs its planning alone. Casts to text would hide
@@ -113,6 +114,7 @@ int postgres_source_shape_judge(struct postgres *c,
 	if (!rc)
 		return 0;
 	postgres_end_pass(c, &ignored);
+	pg_ahead_drop(c->pg);
 	if (c->described != source || !shape_may_be_why(err))
 		return rc;
 	if (postgres_source_layout_read(c->pg, source, mark, &now, &why))

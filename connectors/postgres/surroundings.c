@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
+#include "connectors/postgres/relation.h"
 #include "core/base/alloc.h"
 
 /* A name in SQL, in quotes or not. */
@@ -16,7 +18,8 @@
  * and name. */
 static const char surroundings_sql[] =
 	"WITH RECURSIVE tree(oid, who) AS (\n"
-	"  SELECT $1::oid, oid FROM pg_roles WHERE rolname = current_user\n"
+	"  SELECT " RELATION_OID
+	", oid FROM pg_roles WHERE rolname = current_user\n"
 	"  UNION\n"
 	"  SELECT next.oid, next.who\n"
 	"  FROM tree JOIN pg_class c ON c.oid = tree.oid\n"
@@ -73,7 +76,7 @@ static const char surroundings_sql[] =
 	"    '|namespace|collation))\\M') m\n"
 	"  ORDER BY 1 LIMIT 1),\n"
 	"below(oid) AS (\n"
-	"  SELECT $1::oid UNION\n"
+	"  SELECT " RELATION_OID " UNION\n"
 	"  SELECT next.oid FROM below b JOIN pg_class c ON c.oid = b.oid\n"
 	"  CROSS JOIN LATERAL (\n"
 	"    SELECT inhrelid FROM pg_inherits WHERE inhparent = b.oid\n"
@@ -120,6 +123,19 @@ static char *surroundings_own_sql(const struct source_spec *source)
 	for (size_t i = 0; i < source->n_expressions; i++)
 		strbuf_addf(&sql, "\n%s", source->expressions[i].sql);
 	return strbuf_detach(&sql);
+}
+
+void postgres_source_surroundings_ahead(struct pg *pg, uint32_t oid,
+					const struct source_spec *source,
+					enum strategy strategy)
+{
+	char *text = xstrfmt("%u", oid), *sql = surroundings_own_sql(source);
+	const char *params[] = { text, strategy == STRATEGY_XMIN ? "t" : "f",
+				 sql };
+
+	pg_ahead_add(pg, surroundings_sql, 3, params);
+	free(sql);
+	free(text);
 }
 
 int postgres_source_surroundings_find(struct pg *pg, uint32_t oid,

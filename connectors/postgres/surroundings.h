@@ -43,6 +43,10 @@ int postgres_source_surroundings_find(struct pg *pg, uint32_t oid,
 				      enum strategy strategy,
 				      struct surroundings *out,
 				      struct error *err);
+/* Ask ahead about the table; 0: about the one that is found last. */
+void postgres_source_surroundings_ahead(struct pg *pg, uint32_t oid,
+					const struct source_spec *source,
+					enum strategy strategy);
 void postgres_source_surroundings_release(struct surroundings *s);
 /* The statements that let the role see all rows. Caller frees. */
 char *postgres_source_surroundings_show_rows(const struct surroundings *s);

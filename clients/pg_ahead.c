@@ -1,0 +1,129 @@
+#include "clients/pg_ahead.h"
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg_session.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+#define AHEAD_FRESH_US US_PER_SECOND
+
+static void asked_release(struct pg_asked *a)
+{
+	for (int i = 0; i < a->n; i++)
+		free(a->params[i]);
+	free(a->params);
+	free(a->sql);
+	PQclear(a->answer);
+	free(a->failed);
+}
+
+void pg_ahead_drop(struct pg *pg)
+{
+	struct pg_ahead *ahead = pg->ahead;
+
+	if (!ahead)
+		return;
+	for (size_t i = 0; i < ahead->n; i++)
+		asked_release(&ahead->items[i]);
+	free(ahead->items);
+	free(ahead);
+	pg->ahead = NULL;
+}
+
+void pg_ahead_add(struct pg *pg, const char *sql, int n,
+		  const char *const *params)
+{
+	struct pg_ahead *ahead;
+	struct pg_asked *a;
+
+	if (pg->ahead && pg->ahead->sent)
+		pg_ahead_drop(pg);
+	if (!pg->ahead)
+		pg->ahead = xcalloc(1, sizeof(*pg->ahead));
+	ahead = pg->ahead;
+	ahead->items =
+		xrealloc(ahead->items, (ahead->n + 1) * sizeof(*ahead->items));
+	a = &ahead->items[ahead->n++];
+	*a = (struct pg_asked){ .sql = xstrdup(sql), .n = n };
+	a->params = xcalloc(n ? (size_t)n : 1, sizeof(*a->params));
+	for (int i = 0; i < n; i++)
+		a->params[i] = xstrdup(params[i]);
+}
+
+void pg_ahead_know(struct pg *pg, const char *asked, const char *known)
+{
+	for (size_t i = 0; pg->ahead && i < pg->ahead->n; i++) {
+		struct pg_asked *a = &pg->ahead->items[i];
+
+		if (a->n && a->params[0] && !strcmp(a->params[0], asked))
+			xassign(&a->params[0], known);
+	}
+}
+
+bool pg_ahead_any(const struct pg *pg)
+{
+	for (size_t i = 0; pg->ahead && i < pg->ahead->n; i++) {
+		const struct pg_asked *a = &pg->ahead->items[i];
+
+		if (a->answer || a->failed)
+			return true;
+	}
+	return false;
+}
+
+static bool ahead_is(const struct pg_asked *a, const char *sql, int n,
+		     const char *const *params)
+{
+	if ((!a->answer && !a->failed) || a->n != n || strcmp(a->sql, sql) != 0)
+		return false;
+	for (int i = 0; i < n; i++) {
+		if (!a->params[i] || !params[i]) {
+			if (a->params[i] || params[i])
+				return false;
+		} else if (strcmp(a->params[i], params[i]) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static struct pg_asked *ahead_find(struct pg *pg, const char *sql, int n,
+				   const char *const *params)
+{
+	struct pg_ahead *ahead = pg->ahead;
+
+	if (!ahead)
+		return NULL;
+	if (clock_monotonic_us() - ahead->ready_us > AHEAD_FRESH_US) {
+		pg_ahead_drop(pg);
+		return NULL;
+	}
+	for (size_t i = 0; i < ahead->n; i++) {
+		if (ahead_is(&ahead->items[i], sql, n, params))
+			return &ahead->items[i];
+	}
+	return NULL;
+}
+
+int pg_ahead_take(struct pg *pg, PGresult **out, const char *sql, int n,
+		  const char *const *params, struct error *err)
+{
+	struct pg_asked *a = ahead_find(pg, sql, n, params);
+	int rc = 0;
+
+	if (!a)
+		return 0;
+	*out = a->answer;
+	a->answer = NULL;
+	if (a->failed) {
+		rc = -(int)a->failed->code;
+		if (err && !err->code)
+			*err = *a->failed;
+	}
+	free(a->failed);
+	a->failed = NULL;
+	return rc;
+}
