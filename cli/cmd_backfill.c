@@ -286,7 +286,13 @@ static int backfill_all(const struct arguments *args, const struct settings *s,
 	struct store *store = NULL;
 	int rc;
 
-	(void)n;
+	if (n > 1)
+		return settings_pipeline(s, args->operands.items[0], err)
+			       ? 0
+			       : -(int)err->code;
+	rc = settings_fault(pipelines[0], err);
+	if (rc)
+		return rc;
 	if (arguments_has(args, "plan"))
 		return backfill_plan_only(args, pipelines[0], &window, err);
 	rc = state_open(s, &store, err);

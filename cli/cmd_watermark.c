@@ -12,6 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/others.h"
+#include "core/sync/report/expand.h"
 
 /* `alone`: one pipeline was asked for by name; its bare mark is printed, as
  * `set` takes it. */
@@ -138,13 +139,17 @@ static int watermark_reset(const struct arguments *args,
 			   const struct settings *s, struct error *err)
 {
 	const struct pipeline_settings *p;
+	int code;
 
 	if (args->operands.n != 2)
 		return error_set(err, ERROR_CONFIG,
 				 "watermark reset needs one PIPELINE (see "
 				 "tidemark help watermark)");
 	p = settings_pipeline(s, args->operands.items[1], err);
-	return p ? watermark_put(args, s, p, NULL, err) : -(int)err->code;
+	if (!p)
+		return -(int)err->code;
+	code = watermark_put(args, s, p, NULL, err);
+	return code || !p->wildcard ? code : expand_forget(s, p, err);
 }
 
 static int watermark_forget_other(const struct arguments *args,

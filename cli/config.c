@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/base/row_values.h"
+#include "core/settings/wildcard.h"
+#include "core/sync/report/expand.h"
 
 #define CONFIG_FILE "tidemark.yaml"
 
@@ -30,6 +33,73 @@ int config_load(const struct arguments *args, struct settings *out,
 	return 0;
 }
 
+/* Commands that read tables of a source look at it; those that run keep what
+ * they find. */
+static enum expand_mode config_mode(const struct arguments *args)
+{
+	static const struct {
+		const char *command;
+		enum expand_mode mode;
+	} modes[] = {
+		{ "run", EXPAND_KEEP },	     { "worker", EXPAND_KEEP },
+		{ "backfill", EXPAND_KEEP }, { "check", EXPAND_LOOK },
+		{ "verify", EXPAND_LOOK },   { "grants", EXPAND_LOOK },
+	};
+
+	if (arguments_has(args, "dry-run"))
+		return EXPAND_LOOK;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (!strcmp(modes[i].command, args->command->name))
+			return modes[i].mode;
+	return EXPAND_KNOWN;
+}
+
+int config_open(const struct arguments *args, struct settings *out,
+		struct error *err)
+{
+	int code = config_load(args, out, err);
+
+	if (code)
+		return code;
+	code = expand_wildcards(out, config_mode(args), err);
+	if (code)
+		settings_release(out);
+	return code;
+}
+
+int config_renew(const struct arguments *args, struct settings *s,
+		 const struct pipeline_settings *const **out, size_t *n,
+		 struct error *err)
+{
+	int code = expand_wildcards(s, config_mode(args), err);
+
+	if (code || !config_select(args, 0, s, out, n, err))
+		return code;
+	/* All that was asked for has gone. */
+	log_warn("%s", err->message);
+	error_clear(err);
+	*out = xcalloc(1, sizeof(const void *));
+	*n = 0;
+	return 0;
+}
+
+/* All pipelines of the wildcard of that name; false if there are none. */
+static bool config_want_all(const struct settings *s, const char *name,
+			    bool *wanted)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < s->n_pipelines; i++) {
+		const struct wildcard *w = s->pipelines[i].wildcard;
+
+		if (!w || strcmp(w->name, name) != 0)
+			continue;
+		wanted[i] = true;
+		found = true;
+	}
+	return found;
+}
+
 int config_select(const struct arguments *args, size_t first,
 		  const struct settings *s,
 		  const struct pipeline_settings *const **out, size_t *n,
@@ -42,9 +112,12 @@ int config_select(const struct arguments *args, size_t first,
 
 	*n = 0;
 	for (size_t i = first; !code && i < args->operands.n; i++) {
-		const struct pipeline_settings *p =
-			settings_pipeline(s, args->operands.items[i], err);
+		const char *name = args->operands.items[i];
+		const struct pipeline_settings *p;
 
+		if (config_want_all(s, name, wanted))
+			continue;
+		p = settings_pipeline(s, name, err);
 		if (p)
 			wanted[p - s->pipelines] = true;
 		else
@@ -66,7 +139,7 @@ int config_use(const struct arguments *args, config_user use, struct error *err)
 	struct settings s = { 0 };
 	const struct pipeline_settings *const *pipelines;
 	size_t n;
-	int code = config_load(args, &s, err);
+	int code = config_open(args, &s, err);
 
 	if (code)
 		return code;

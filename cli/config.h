@@ -11,8 +11,20 @@
 int config_load(const struct arguments *args, struct settings *out,
 		struct error *err);
 
+/* The same, and the pipelines of its wildcards are known: as the command needs
+ * them, for the state store alone may tell (core/sync/report/expand.h). */
+int config_open(const struct arguments *args, struct settings *out,
+		struct error *err);
+/* Another look at the wildcards, and the pipelines as config_select() gives
+ * them; none if what the operands name is gone. With an error those that there
+ * were still are. */
+int config_renew(const struct arguments *args, struct settings *s,
+		 const struct pipeline_settings *const **out, size_t *n,
+		 struct error *err);
+
 /* Pipelines of the operands from number `first` on, each once, in config
- * order; all of them if there are no such operands. Caller frees `*out`, the
+ * order; all of them if there are no such operands. The name of a wildcard
+ * stands for all of its own. Caller frees `*out`, the
  * array only. CONFIG error with the nearest name. */
 int config_select(const struct arguments *args, size_t first,
 		  const struct settings *s,

@@ -189,7 +189,7 @@ static int copied_open(const struct arguments *args, bool runs,
 	int code = copied_check_meant(args, at, err);
 
 	if (!code && at < 0)
-		code = config_load(args, s, err);
+		code = config_open(args, s, err);
 	else if (!code)
 		code = copied_make(args, at, runs, s, ends, err);
 	if (code)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/config.h"
 #include "cli/dry_run_print.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -17,6 +18,9 @@
 #include "core/sync/tasks/sync.h"
 
 struct sync_view {
+	const struct arguments *args;
+	struct settings *settings;
+	const struct pipeline_settings *const *renewed; /* owned; or NULL */
 	bool json, one_line, table;
 	bool failed; /* in the last round; it has been logged */
 	int64_t begun_us; /* the round; monotonic */
@@ -257,6 +261,19 @@ static void sync_round(const struct run_result *results, size_t n, void *ctx)
 		stop_request();
 }
 
+static int sync_renew(void *ctx, const struct pipeline_settings *const **out,
+		      size_t *n, struct error *err)
+{
+	struct sync_view *view = ctx;
+	int code = config_renew(view->args, view->settings, out, n, err);
+
+	if (code)
+		return code;
+	free((void *)view->renewed);
+	view->renewed = *out;
+	return 0;
+}
+
 static int sync_check_flags(const struct arguments *args, struct error *err)
 {
 	static const char *const flags[] = { "watch", "wait" };
@@ -280,6 +297,8 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	     struct task *task, struct error *err)
 {
 	struct sync_view view = {
+		.args = args,
+		.settings = (struct settings *)s,
 		.json = arguments_has(args, "json"),
 		.one_line = arguments_has(args, "watch"),
 		.table =
@@ -299,6 +318,7 @@ int sync_run(const struct arguments *args, const struct settings *s,
 		.jobs = (size_t)arguments_number(args, "jobs"),
 		.finished = sync_finished,
 		.round = sync_round,
+		.renew = s->n_wildcards ? sync_renew : NULL,
 		.ctx = &view,
 	};
 	int code = sync_check_flags(args, err);
@@ -313,6 +333,7 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	progress_round(n);
 	code = runner_run(s, pipelines, n, &options, err);
 	progress_end();
+	free((void *)view.renewed);
 	if (view.failed || output_has_failed())
 		error_clear(err);
 	if (output_has_failed() && !view.failed)

@@ -9,6 +9,13 @@
 #include "core/base/option_value.h"
 #include "core/base/strlist.h"
 
+const struct option *option_row(const struct option *o)
+{
+	while (o && !o->name)
+		o = o->table;
+	return o;
+}
+
 size_t option_path_push(struct option_context *ctx, const char *key)
 {
 	size_t length = ctx->path.len;
@@ -69,7 +76,8 @@ static int option_unknown_key(struct option_context *ctx,
 	size_t n = 0, capacity = 0;
 	int rc;
 
-	for (const struct option *o = table; o->name; o++) {
+	for (const struct option *o = option_row(table); o;
+	     o = option_row(o + 1)) {
 		names = xgrow(names, &capacity, n + 1, sizeof(*names));
 		names[n++] = o->name;
 		strbuf_addf(&allowed, "%s%s", n > 1 ? ", " : "", o->name);
@@ -89,7 +97,7 @@ static int option_unknown_key(struct option_context *ctx,
 static const struct option *option_find(const struct option *table,
 					const char *name)
 {
-	for (; table->name; table++)
+	for (table = option_row(table); table; table = option_row(table + 1))
 		if (!strcmp(table->name, name))
 			return table;
 	return NULL;
@@ -112,7 +120,7 @@ static int option_check_required(struct option_context *ctx,
 {
 	if (ctx->flags & OPTION_PARTIAL)
 		return 0;
-	for (; table->name; table++)
+	for (table = option_row(table); table; table = option_row(table + 1))
 		if (table->flags & OPTION_REQUIRED &&
 		    !config_node_entry(node, table->name))
 			return option_missing(ctx, table, node);
@@ -236,7 +244,7 @@ int option_parse_value(struct option_context *ctx, const struct option *option,
 
 void option_init(const struct option *table, void *base)
 {
-	for (; table->name; table++) {
+	for (table = option_row(table); table; table = option_row(table + 1)) {
 		if (table->type == OPTION_TABLE && !table->parse)
 			option_init(table->table, base);
 		else if (table->type != OPTION_MAP)
@@ -246,7 +254,7 @@ void option_init(const struct option *table, void *base)
 
 void option_release(const struct option *table, void *base)
 {
-	for (; table->name; table++) {
+	for (table = option_row(table); table; table = option_row(table + 1)) {
 		char *field = (char *)base + table->offset;
 
 		if (table->type == OPTION_TABLE && !table->parse) {

@@ -1,7 +1,8 @@
 /*
  * The keys that a map of the config file may hold. These const tables drive the
  * parser (into the fields of a struct), the error texts, the JSON Schema and
- * the reference page. Tables end with a NULL name.
+ * the reference page. Tables end with a NULL name. Such an end may have a
+ * `.table`: the rows of that one follow, as rows of this one.
  *
  * A key whose feature is not built yet has OPTION_UNSUPPORTED in its row. Its
  * default is accepted. Any other value is refused by name, never ignored.
@@ -36,6 +37,7 @@ enum option_flags {
 	OPTION_PARTIAL = 1 << 4, /* nothing inside is required */
 	OPTION_OR_COUNT = 1 << 5, /* a text that may be a bare integer */
 	OPTION_OR_NUMBER = 1 << 6, /* TEXT, MAP of them: a bare number */
+	OPTION_OR_TEXT = 1 << 7, /* LIST: a bare text, which is all of it */
 };
 
 struct option_choice {
@@ -76,6 +78,9 @@ struct option {
 #define OPTION_FIELD(type, member)                                             \
 	.offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
+/* The row at `o`, or the first of the table that goes on there; NULL: the end.
+ */
+const struct option *option_row(const struct option *o);
 /* Every field its default; those without one 0 or NULL. */
 void option_init(const struct option *table, void *base);
 void option_release(const struct option *table, void *base);

@@ -63,7 +63,7 @@ static void option_reference_row(const struct option *option,
 		strbuf_addf(md, " | `%s` | ",
 			    *option->default_text ? option->default_text
 						  : "\"\"");
-	else if (option->flags & OPTION_REQUIRED)
+	else if (option->flags & OPTION_REQUIRED && !(flags & OPTION_PARTIAL))
 		strbuf_addstr(md, " | required | ");
 	else
 		strbuf_addstr(md, " |  | ");
@@ -78,7 +78,7 @@ static void option_reference_rows(const struct option *table,
 				  const char *prefix, unsigned flags,
 				  struct strbuf *md)
 {
-	for (; table->name; table++) {
+	for (table = option_row(table); table; table = option_row(table + 1)) {
 		struct strbuf deeper = STRBUF_INIT;
 
 		option_reference_row(table, prefix, flags, md);

@@ -45,6 +45,16 @@ static json_t *option_choices_schema(const struct option *option)
 	return json_pack("{so}", "enum", names);
 }
 
+static json_t *option_list_schema(const struct option *option)
+{
+	json_t *list = json_pack("{sss{ss}sb}", "type", "array", "items",
+				 "type", "string", "uniqueItems", 1);
+
+	if (option->flags & OPTION_OR_TEXT)
+		return option_either(json_pack("{ss}", "type", "string"), list);
+	return list;
+}
+
 static json_t *option_scalar_schema(const struct option *option)
 {
 	switch (option->type) {
@@ -65,8 +75,7 @@ static json_t *option_scalar_schema(const struct option *option)
 	case OPTION_CHOICE:
 		return option_choices_schema(option);
 	case OPTION_LIST:
-		return json_pack("{sss{ss}sb}", "type", "array", "items",
-				 "type", "string", "uniqueItems", 1);
+		return option_list_schema(option);
 	default:
 		if (option->flags & OPTION_OR_COUNT)
 			return json_pack("{s[ss]}", "type", "string",
@@ -151,7 +160,7 @@ json_t *option_json_schema(const struct option *table, unsigned flags)
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_pack("{ss}", "type", "object");
 
-	for (; table->name; table++) {
+	for (table = option_row(table); table; table = option_row(table + 1)) {
 		json_object_set_new(properties, table->name,
 				    option_schema(table, flags));
 		if (table->flags & OPTION_REQUIRED && !(flags & OPTION_PARTIAL))

@@ -301,11 +301,15 @@ static int option_parse_list(struct option_context *ctx,
 			     const struct option *option,
 			     const struct config_node *node, void *base)
 {
+	bool bare = option->flags & OPTION_OR_TEXT &&
+		    node->kind == CONFIG_SCALAR && !config_node_is_null(node);
 	struct strlist list = STRLIST_INIT;
 	int rc = 0;
 
-	if (node->kind != CONFIG_LIST)
+	if (node->kind != CONFIG_LIST && !bare)
 		return option_value_wrong(ctx, option, node);
+	if (bare)
+		rc = option_list_item(ctx, node, &list);
 	for (size_t i = 0; !rc && i < node->n; i++)
 		rc = option_list_item(ctx, node->entries[i].node, &list);
 	if (!rc && node->n && option_is_unsupported(ctx, option))

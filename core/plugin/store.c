@@ -16,6 +16,7 @@ bool store_has_table(const char *name)
 		"dead_letters",
 		"paces",
 		"chunks",
+		"choices",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)

@@ -8,6 +8,7 @@
 
 #include "core/base/option.h"
 #include "core/settings/settings.h"
+#include "core/settings/wildcard.h"
 
 #define SETTINGS_STATE_URL "sqlite:.tidemark/state.db"
 
@@ -24,6 +25,14 @@ struct pipeline_input {
 	struct strlist replicas; /* names of connections */
 	char *probe_name;
 	bool bad_rows_said; /* how many are allowed */
+};
+
+/* `in` comes first: the keys of a pipeline are written through either type. */
+struct wildcard_input {
+	struct pipeline_input in;
+	struct strlist tables, exclude;
+	char *schema;
+	bool skip_missing;
 };
 
 /* on_bad_row.dead_letter.limit, if it is not said. */
@@ -43,8 +52,11 @@ extern const struct option settings_options[]; /* struct settings_input */
 extern const struct option state_options[]; /* struct state_input */
 extern const struct option connection_options[]; /* struct connection */
 extern const struct option pipeline_options[]; /* struct pipeline_input */
+extern const struct option wildcard_options[]; /* struct wildcard_input */
 
-/* Tables inside pipeline_options: what guards a pipeline's rows and servers. */
+/* Tables inside pipeline_options. */
+extern const struct option source_options[], watermark_options[];
+/* The same: what guards a pipeline's rows and servers. */
 extern const struct option gate_options[], on_bad_row_options[], pace_options[],
 	retry_options[];
 extern const struct option_choice on_bad_row_choices[];
@@ -67,8 +79,8 @@ int settings_check_pipeline(struct option_context *ctx,
 			    const struct settings *s,
 			    const struct config_node *node,
 			    struct pipeline_input *in);
-/* Pipelines of one destination table exclude each other. `nodes` as the
- * pipelines. */
+/* targets.c: pipelines of one destination table exclude each other. `nodes` as
+ * the pipelines. */
 int settings_check_targets(struct option_context *ctx, const struct settings *s,
 			   struct config_node *const *nodes);
 /* rivals.c: fill those of each pipeline. */
@@ -94,6 +106,39 @@ void settings_release_gate(struct gate_settings *gate);
 int settings_check_gate(struct option_context *ctx,
 			const struct config_node *node,
 			const struct gate_settings *gate);
+
+/* wildcard.c: a map that names tables by patterns, or was meant to. */
+bool settings_is_wildcard(const struct config_node *node);
+/* Add a wildcard; its pipelines are made by settings_expand(). `merged` is the
+ * map with the defaults, which the wildcard takes. */
+int settings_parse_wildcard(struct option_context *ctx, struct settings *s,
+			    const struct config_entry *entry,
+			    struct config_node *merged);
+void settings_release_wildcard(struct wildcard *w);
+
+/* One pipeline to be made. */
+struct pipeline_draft {
+	const char *name;
+	struct config_place at;
+	struct config_node *node; /* merged; owned */
+	const struct wildcard *wildcard; /* and that: NULL for one by itself */
+	const struct caught *caught;
+};
+
+void settings_release_input(struct pipeline_input *in);
+/* load.c: the map of an entry, and the defaults for what it does not say. */
+struct config_node *settings_merged(const struct config_node *own,
+				    const struct config_node *defaults);
+int settings_check_name(struct option_context *ctx, const char *name,
+			struct config_place at);
+/* Make the pipelines, in place of those that there are. The path of `ctx` is
+ * "pipelines". A draft of a wildcard that is wrong becomes a pipeline with a
+ * fault. Releases the drafts' nodes in any case. */
+int settings_make_pipelines(struct option_context *ctx, struct settings *s,
+			    struct pipeline_draft *drafts, size_t n);
+void settings_release_pipelines(struct settings *s);
+/* Two pipelines of one name. */
+int settings_check_names(struct option_context *ctx, const struct settings *s);
 
 /* Set it for all pipelines; `origin` is copied. */
 void settings_set_origin(struct settings *s, const char *origin);

@@ -85,7 +85,7 @@ static int settings_parse_state(struct option_context *ctx, struct settings *s,
 	return rc;
 }
 
-static void pipeline_input_release(struct pipeline_input *in)
+void settings_release_input(struct pipeline_input *in)
 {
 	struct pipeline_settings *p = &in->p;
 
@@ -99,6 +99,7 @@ static void pipeline_input_release(struct pipeline_input *in)
 	free(p->rivals);
 	free(p->call);
 	free(p->word);
+	free(p->fault);
 	settings_release_gate(&p->gate);
 	free(p->name);
 	memset(in, 0, sizeof(*in));
@@ -118,7 +119,7 @@ static int settings_check_defaults(struct option_context *ctx,
 
 	option_init(pipeline_options, &in);
 	rc = option_parse_table(ctx, &table, node, &in);
-	pipeline_input_release(&in);
+	settings_release_input(&in);
 	option_path_pop(ctx, length);
 	return rc;
 }
@@ -135,8 +136,8 @@ static const char *settings_strategy_text(const struct config_node *node)
 /* The pipeline's own keys, and the defaults for all others. A pipeline with
  * another strategy does not take the default's column. A lag or time zone that
  * its strategy cannot use is passed over by the checks. */
-static struct config_node *settings_merged(const struct config_node *own,
-					   const struct config_node *defaults)
+struct config_node *settings_merged(const struct config_node *own,
+				    const struct config_node *defaults)
 {
 	struct config_node *merged = config_node_copy(own);
 	struct config_node *rest, *mark;
@@ -154,10 +155,9 @@ static struct config_node *settings_merged(const struct config_node *own,
 	return merged;
 }
 
-static int settings_check_name(struct option_context *ctx,
-			       const struct config_entry *entry)
+int settings_check_name(struct option_context *ctx, const char *name,
+			struct config_place at)
 {
-	const char *name = entry->key;
 	bool bad = !*name || *name == '-' || strlen(name) > 200;
 
 	for (const char *p = name; *p; p++)
@@ -165,7 +165,7 @@ static int settings_check_name(struct option_context *ctx,
 			bad = true;
 	if (!bad)
 		return 0;
-	return config_fail(ctx->file, entry->at, ctx->err,
+	return config_fail(ctx->file, at, ctx->err,
 			   "\"%.40s\" is no name for a pipeline: it takes 1 "
 			   "to 200 bytes, does not begin with a dash and "
 			   "holds no control characters",
@@ -180,34 +180,128 @@ static char *settings_word(const char *name)
 	return strbuf_detach(&sb);
 }
 
-static int settings_parse_pipeline(struct option_context *ctx,
-				   struct settings *s,
-				   const struct config_entry *entry,
-				   const struct config_node *merged)
+static void settings_name(struct pipeline_settings *p,
+			  const struct pipeline_draft *draft)
 {
-	struct option table = { .name = entry->key,
+	p->name = xstrdup(draft->name);
+	p->word = settings_word(draft->name);
+	p->line = draft->at.line;
+	p->wildcard = draft->wildcard;
+	p->known = draft->caught && draft->caught->known;
+}
+
+static int settings_parse_pipeline(struct option_context *ctx,
+				   const struct settings *s,
+				   const struct pipeline_draft *draft,
+				   struct pipeline_settings *out)
+{
+	struct option table = { .name = draft->name,
 				.type = OPTION_TABLE,
 				.table = pipeline_options };
 	struct pipeline_input in = { .lag = NULL };
 	size_t length;
-	int rc = settings_check_name(ctx, entry);
+	int rc = settings_check_name(ctx, draft->name, draft->at);
 
 	if (rc)
 		return rc;
-	length = option_path_push(ctx, entry->key);
-	in.p.name = xstrdup(entry->key);
-	in.p.word = settings_word(entry->key);
-	in.p.line = entry->at.line;
+	length = option_path_push(ctx, draft->name);
+	settings_name(&in.p, draft);
 	option_init(pipeline_options, &in);
-	rc = option_parse_table(ctx, &table, merged, &in);
+	rc = option_parse_table(ctx, &table, draft->node, &in);
 	if (!rc)
-		rc = settings_check_pipeline(ctx, s, merged, &in);
+		rc = settings_check_pipeline(ctx, s, draft->node, &in);
 	option_path_pop(ctx, length);
 	if (!rc) {
-		s->pipelines[s->n_pipelines++] = in.p;
+		*out = in.p;
 		memset(&in.p, 0, sizeof(in.p));
 	}
-	pipeline_input_release(&in);
+	settings_release_input(&in);
+	return rc;
+}
+
+/* The ends of a table whose pipeline cannot be told, with nothing else said. */
+static void settings_stub(const struct pipeline_draft *draft,
+			  const struct error *why,
+			  struct pipeline_settings *out)
+{
+	const struct config_node *target =
+		config_node_find(draft->node, "destination.table");
+	struct pipeline_input in = { .lag = NULL };
+	struct pipeline_settings *p = &in.p;
+
+	settings_name(p, draft);
+	option_init(pipeline_options, &in);
+	p->source = draft->wildcard->source;
+	p->destination = draft->wildcard->destination;
+	p->source_table = xstrdup(draft->caught->table);
+	p->destination_table = xstrdup(target ? target->text : "");
+	p->fault = xmalloc(sizeof(*p->fault));
+	*p->fault = *why;
+	*out = in.p;
+	memset(p, 0, sizeof(*p));
+	settings_release_input(&in);
+}
+
+/* A mistake about one table of a wildcard is the fault of its pipeline. */
+static int settings_make_pipeline(struct option_context *ctx,
+				  const struct settings *s,
+				  const struct pipeline_draft *draft,
+				  struct pipeline_settings *out)
+{
+	struct error why = ERROR_INIT, *err = ctx->err;
+	int rc;
+
+	if (!draft->caught)
+		return settings_parse_pipeline(ctx, s, draft, out);
+	ctx->err = &why;
+	rc = settings_parse_pipeline(ctx, s, draft, out);
+	ctx->err = err;
+	if (draft->caught->fault.code)
+		why = draft->caught->fault;
+	if (rc) {
+		settings_stub(draft, &why, out);
+	} else if (why.code) {
+		out->fault = xmalloc(sizeof(*out->fault));
+		*out->fault = why;
+	}
+	return 0;
+}
+
+void settings_release_pipelines(struct settings *s)
+{
+	for (size_t i = 0; i < s->n_pipelines; i++) {
+		struct pipeline_input in = { .p = s->pipelines[i] };
+
+		settings_release_input(&in);
+	}
+	free(s->pipelines);
+	s->pipelines = NULL;
+	s->n_pipelines = 0;
+}
+
+int settings_make_pipelines(struct option_context *ctx, struct settings *s,
+			    struct pipeline_draft *drafts, size_t n)
+{
+	struct config_node **nodes = xcalloc(n + 1, sizeof(*nodes));
+	int rc = 0;
+
+	settings_release_pipelines(s);
+	s->pipelines = xcalloc(n + 1, sizeof(*s->pipelines));
+	for (size_t i = 0; !rc && i < n; i++) {
+		nodes[i] = drafts[i].node;
+		rc = settings_make_pipeline(ctx, s, &drafts[i],
+					    &s->pipelines[i]);
+		s->n_pipelines += !rc;
+	}
+	if (!rc)
+		rc = settings_check_names(ctx, s);
+	if (!rc)
+		rc = settings_check_targets(ctx, s, nodes);
+	if (!rc)
+		settings_find_rivals(s);
+	for (size_t i = 0; i < n; i++)
+		config_node_free(drafts[i].node);
+	free(nodes);
 	return rc;
 }
 
@@ -216,28 +310,43 @@ static int settings_parse_pipelines(struct option_context *ctx,
 				    const struct config_node *node,
 				    const struct config_node *defaults)
 {
-	struct config_node **merged = xcalloc(node->n, sizeof(*merged));
+	struct pipeline_draft *drafts = xcalloc(node->n + 1, sizeof(*drafts));
 	size_t length = option_path_push(ctx, "pipelines");
+	size_t n = 0;
 	int rc = 0;
 
-	s->pipelines = xcalloc(node->n, sizeof(*s->pipelines));
 	if (!node->n)
 		rc = option_fail(ctx, node->at, "there is no pipeline");
 	for (size_t i = 0; !rc && i < node->n; i++) {
 		const struct config_entry *entry = &node->entries[i];
+		struct config_node *merged =
+			settings_merged(entry->node, defaults);
 
-		merged[i] = settings_merged(entry->node, defaults);
-		rc = settings_parse_pipeline(ctx, s, entry, merged[i]);
+		if (settings_is_wildcard(entry->node))
+			rc = settings_parse_wildcard(ctx, s, entry, merged);
+		else
+			drafts[n++] =
+				(struct pipeline_draft){ .name = entry->key,
+							 .at = entry->at,
+							 .node = merged };
 	}
-	if (!rc)
-		rc = settings_check_targets(ctx, s, merged);
-	if (!rc)
-		settings_find_rivals(s);
-	for (size_t i = 0; i < node->n; i++)
-		config_node_free(merged[i]);
-	free(merged);
+	if (rc)
+		for (size_t i = 0; i < n; i++)
+			config_node_free(drafts[i].node);
+	else
+		rc = settings_make_pipelines(ctx, s, drafts, n);
+	free(drafts);
 	option_path_pop(ctx, length);
 	return rc;
+}
+
+/* Wildcards need them again. */
+static void settings_keep(struct settings *s, const struct settings_input *in)
+{
+	if (!s->n_wildcards)
+		return;
+	s->written = config_node_copy(in->pipelines);
+	s->defaults = in->defaults ? config_node_copy(in->defaults) : NULL;
 }
 
 static int settings_parse_root(struct option_context *ctx, struct settings *s,
@@ -265,6 +374,8 @@ static int settings_parse_root(struct option_context *ctx, struct settings *s,
 	if (!rc)
 		rc = settings_parse_pipelines(ctx, s, in.pipelines,
 					      in.defaults);
+	if (!rc)
+		settings_keep(s, &in);
 	return rc;
 }
 
@@ -287,7 +398,10 @@ int settings_parse(struct settings *out, const struct config_file *file,
 
 void settings_set_origin(struct settings *s, const char *origin)
 {
-	s->origin = xstrdup(origin);
+	if (origin != s->origin) {
+		free(s->origin);
+		s->origin = xstrdup(origin);
+	}
 	for (size_t i = 0; i < s->n_pipelines; i++)
 		s->pipelines[i].origin = s->origin;
 }
@@ -349,12 +463,12 @@ void settings_release(struct settings *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n_pipelines; i++) {
-		struct pipeline_input in = { .p = s->pipelines[i] };
-
-		pipeline_input_release(&in);
-	}
-	free(s->pipelines);
+	settings_release_pipelines(s);
+	for (size_t i = 0; i < s->n_wildcards; i++)
+		settings_release_wildcard(s->wildcards[i]);
+	free(s->wildcards);
+	config_node_free(s->written);
+	config_node_free(s->defaults);
 	for (size_t i = 0; i < s->n_connections; i++)
 		settings_release_connection(s->connections[i]);
 	free(s->connections);

@@ -37,7 +37,8 @@ static const struct option_choice zero_dates_choices[] = {
 	{ NULL, 0, false },
 };
 
-static const struct option source_options[] = {
+/* options_wildcard.c takes all rows but the first two. */
+const struct option source_options[] = {
 	{ .name = "connection",
 	  .type = OPTION_TEXT,
 	  .flags = OPTION_REQUIRED,
@@ -123,7 +124,7 @@ static const struct option_choice nulls_choices[] = {
 	{ NULL, 0, false },
 };
 
-static const struct option watermark_options[] = {
+const struct option watermark_options[] = {
 	{ .name = "strategy",
 	  .type = OPTION_CHOICE,
 	  .flags = OPTION_REQUIRED,
@@ -291,6 +292,7 @@ static const struct option_choice verify_choices[] = {
 	{ NULL, 0, false },
 };
 
+/* options_wildcard.c takes all rows but the first three. */
 const struct option pipeline_options[] = {
 	{ .name = "source",
 	  .type = OPTION_TABLE,
@@ -304,12 +306,6 @@ const struct option pipeline_options[] = {
 	  .example = "{ connection: NAME, table: SCHEMA.TABLE }",
 	  .table = destination_options,
 	  .doc = "Where they go." },
-	{ .name = "key",
-	  .type = OPTION_LIST,
-	  OPTION_FIELD(struct pipeline_input, p.key),
-	  .default_text = "[]",
-	  .doc = "Columns that name a row; none is the source's primary "
-		 "key, or else columns that are UNIQUE and NOT NULL." },
 	{ .name = "watermark",
 	  .type = OPTION_TABLE,
 	  .flags = OPTION_REQUIRED,
@@ -318,6 +314,12 @@ const struct option pipeline_options[] = {
 		     "{ strategy: sequence, column: id }",
 	  .table = watermark_options,
 	  .doc = "How far the pipeline has got." },
+	{ .name = "key",
+	  .type = OPTION_LIST,
+	  OPTION_FIELD(struct pipeline_input, p.key),
+	  .default_text = "[]",
+	  .doc = "Columns that name a row; none is the source's primary "
+		 "key, or else columns that are UNIQUE and NOT NULL." },
 	{ .name = "load",
 	  .type = OPTION_TABLE,
 	  .table = load_options,

@@ -90,7 +90,17 @@ static const char settings_example_text[] =
 	"      table: 'sales.\"Audit.Log\"'\n"
 	"      zero_dates: null     # error | null: MySQL's 0000-00-00\n"
 	"    destination: { connection: warehouse, table: main.audit }\n"
-	"    watermark: { strategy: sequence, column: id }\n";
+	"    watermark: { strategy: sequence, column: id }\n"
+	"  shop:                    # a wildcard: a pipeline for each table, "
+	"shop.TABLE\n"
+	"    tables: \"crm.*\"        # or a list\n"
+	"    exclude: [\"crm.tmp_*\"]\n"
+	"    on_missing: error      # error | skip\n"
+	"    source: { connection: shop }\n"
+	"    destination: { connection: warehouse, schema: crm }\n"
+	"    overrides:\n"
+	"      crm.visits: { watermark: { strategy: sequence, column: id } "
+	"}\n";
 
 const char *settings_example(void)
 {
@@ -100,11 +110,19 @@ const char *settings_example(void)
 json_t *settings_json_schema(void)
 {
 	json_t *body = option_json_schema(settings_options, 0);
+	json_t *pipelines = json_object_get(json_object_get(body, "properties"),
+					    "pipelines");
 	json_t *schema =
 		json_pack("{ssss}", "$schema",
 			  "https://json-schema.org/draft/2020-12/schema",
 			  "title", "tidemark.yaml");
 
+	/* Not anyOf: that would hide which key of which of them is wrong. */
+	json_object_set_new(
+		pipelines, "additionalProperties",
+		json_pack("{s{s[s]}soso}", "if", "required", "tables", "then",
+			  option_json_schema(wildcard_options, 0), "else",
+			  option_json_schema(pipeline_options, 0)));
 	json_object_update(schema, body);
 	json_decref(body);
 	return schema;
@@ -130,4 +148,11 @@ void settings_reference(struct strbuf *markdown)
 				"defaults takes none of their `column`, "
 				"`lag` and `time_zone`.\n\n");
 	option_reference(pipeline_options, markdown);
+	strbuf_addstr(markdown,
+		      "\n## pipelines.NAME with tables\n\n"
+		      "A wildcard. Each table that it catches has a pipeline "
+		      "`NAME.TABLE`, or `NAME.SCHEMA.TABLE` where two schemas "
+		      "have a table of that name. [pipelines.md]"
+		      "(pipelines.md#many-tables) says more.\n\n");
+	option_reference(wildcard_options, markdown);
 }

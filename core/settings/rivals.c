@@ -126,7 +126,7 @@ void settings_find_rivals(struct settings *s)
 	for (size_t i = 0; i < s->n_pipelines; i++) {
 		struct pipeline_settings *p = &s->pipelines[i];
 
-		if (p->mode == LOAD_UPDATE)
+		if (p->mode == LOAD_UPDATE || p->fault)
 			continue;
 		all[n].p = p;
 		rival_place_fill(&all[n++].place, p);

@@ -5,27 +5,50 @@
 
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
+#include "core/settings/wildcard.h"
+
+/* More names than these are counted. */
+#define SETTINGS_NAMES 30
 
 static int settings_no_pipeline(const struct settings *s, const char *name,
 				struct error *err)
 {
-	const char **names = xcalloc(s->n_pipelines, sizeof(*names));
+	const char **names = xcalloc(s->n_pipelines + 1, sizeof(*names));
 	struct strbuf all = STRBUF_INIT;
 	const char *near;
 	int rc;
 
 	for (size_t i = 0; i < s->n_pipelines; i++) {
 		names[i] = s->pipelines[i].name;
-		strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
+		if (i < SETTINGS_NAMES)
+			strbuf_addf(&all, "%s%s", i ? ", " : "", names[i]);
 	}
+	if (s->n_pipelines > SETTINGS_NAMES)
+		strbuf_addf(&all, " and %zu more",
+			    s->n_pipelines - SETTINGS_NAMES);
 	near = nearest_name(name, names, s->n_pipelines);
 	rc = error_set(err, ERROR_CONFIG,
 		       "no pipeline \"%.80s\" in %s;%s%s%s there are: %s", name,
 		       s->file, near ? " did you mean \"" : "",
-		       near ? near : "", near ? "\"?" : "", all.data);
+		       near ? near : "", near ? "\"?" : "",
+		       all.len ? all.data : "none");
 	strbuf_release(&all);
 	free(names);
 	return rc;
+}
+
+/* A wildcard is many pipelines. */
+static int settings_one_of(const struct settings *s, const char *name,
+			   struct error *err)
+{
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		if (s->pipelines[i].wildcard &&
+		    !strcmp(s->pipelines[i].wildcard->name, name))
+			return error_set(err, ERROR_CONFIG,
+					 "\"%.80s\" is a wildcard of %s; name "
+					 "one of its pipelines, such as %s",
+					 name, s->file, s->pipelines[i].word);
+	return settings_no_pipeline(s, name, err);
 }
 
 const struct pipeline_settings *
@@ -34,7 +57,7 @@ settings_pipeline(const struct settings *s, const char *name, struct error *err)
 	for (size_t i = 0; i < s->n_pipelines; i++)
 		if (!strcmp(s->pipelines[i].name, name))
 			return &s->pipelines[i];
-	settings_no_pipeline(s, name, err);
+	settings_one_of(s, name, err);
 	return NULL;
 }
 
@@ -67,6 +90,14 @@ void settings_watermark_spec(const struct pipeline_settings *p,
 		.tail = p->tail,
 		.nulls = p->nulls,
 	};
+}
+
+int settings_fault(const struct pipeline_settings *p, struct error *err)
+{
+	if (!p->fault)
+		return 0;
+	*err = *p->fault;
+	return -(int)err->code;
 }
 
 const char *settings_run(const struct pipeline_settings *p)

@@ -62,6 +62,7 @@ struct pace_settings {
 };
 
 struct ends;
+struct wildcard;
 
 struct pipeline_settings {
 	char *name;
@@ -106,6 +107,13 @@ struct pipeline_settings {
 	 * that their URLs and names tell. */
 	const struct pipeline_settings **rivals;
 	size_t n_rivals;
+	/* The wildcard that has caught its table, or NULL. Owned by settings.
+	 */
+	const struct wildcard *wildcard;
+	bool known; /* and it was known under this name before */
+	/* The reason why it cannot run, whatever the rest says; or NULL. Its
+	 * ends are there in any case. */
+	struct error *fault;
 	/* Open already, for the first run; NULL: none. Owned by the caller. */
 	struct ends *ends;
 };
@@ -120,8 +128,13 @@ struct settings {
 	size_t jobs; /* pipelines at once */
 	struct connection **connections;
 	size_t n_connections;
+	/* Wildcards have theirs among them after settings_expand(). */
 	struct pipeline_settings *pipelines;
 	size_t n_pipelines;
+	struct wildcard **wildcards; /* wildcard.h */
+	size_t n_wildcards;
+	/* With wildcards: the maps of the file. */
+	struct config_node *written, *defaults;
 };
 
 /* Load, expand, validate. CONFIG errors carry file:line:column, what was
@@ -147,10 +160,13 @@ int settings_from_copy(struct settings *out, const struct copy_arguments *args,
 		       struct error *err);
 void settings_release(struct settings *s);
 
-/* By name; NULL with a CONFIG error naming the nearest. */
+/* By name; NULL with a CONFIG error naming the nearest. It may have a fault. */
 const struct pipeline_settings *settings_pipeline(const struct settings *s,
 						  const char *name,
 						  struct error *err);
+
+/* Its fault, or 0. */
+int settings_fault(const struct pipeline_settings *p, struct error *err);
 
 /* For advice that names commands: "tidemark RUN CALL", "tidemark verify CALL".
  */

@@ -4,8 +4,8 @@
 
 /* The tables of the migrations. */
 #define OWNED_TABLES                                                           \
-	"('" STORE_MIGRATIONS_TABLE "', 'attempts', 'batches', 'chunks',\n"    \
-	"  'dead_letters', 'leases', 'paces', 'runs', 'watermarks')"
+	"('" STORE_MIGRATIONS_TABLE "', 'attempts', 'batches', 'choices',\n"   \
+	"  'chunks', 'dead_letters', 'leases', 'paces', 'runs', 'watermarks')"
 
 /* Views and triggers of other tables are of others, and nothing runs them. */
 static const char owned_sql[] =

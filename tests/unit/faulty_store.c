@@ -236,8 +236,8 @@ struct store *faulty_store(void)
 void faulty_store_reset(void)
 {
 	static const char *const tables[] = {
-		"batches", "attempts",	   "runs",  "watermarks",
-		"leases",  "dead_letters", "paces", "chunks",
+		"batches",	"attempts", "runs",   "watermarks", "leases",
+		"dead_letters", "paces",    "chunks", "choices",
 	};
 
 	faulty_store();

@@ -59,7 +59,7 @@ static bool is_left_out(const char *name)
 
 static void check_shown(const struct option *table)
 {
-	for (; table->name; table++) {
+	for (table = option_row(table); table; table = option_row(table + 1)) {
 		char *key = xstrfmt("%s:", table->name);
 
 		assert_non_null(table->doc);
@@ -79,6 +79,7 @@ static void test_example_shows_every_key(void **state)
 	for (const struct option *o = settings_options; o->name; o++)
 		if (o->table)
 			check_shown(o->table);
+	check_shown(wildcard_options);
 }
 
 static void check_schema(const struct option *table, const json_t *schema)
@@ -87,7 +88,7 @@ static void check_schema(const struct option *table, const json_t *schema)
 
 	assert_true(
 		json_is_false(json_object_get(schema, "additionalProperties")));
-	for (; table->name; table++) {
+	for (table = option_row(table); table; table = option_row(table + 1)) {
 		const json_t *p = json_object_get(properties, table->name);
 
 		assert_non_null(p);
@@ -111,6 +112,8 @@ static void test_schema(void **state)
 	pipelines = json_object_get(json_object_get(schema, "properties"),
 				    "pipelines");
 	pipelines = json_object_get(pipelines, "additionalProperties");
+	check_schema(wildcard_options, json_object_get(pipelines, "then"));
+	pipelines = json_object_get(pipelines, "else");
 	check_schema(pipeline_options, pipelines);
 	mode = json_object_get(json_object_get(pipelines, "properties"),
 			       "load");

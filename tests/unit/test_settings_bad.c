@@ -112,7 +112,7 @@ static const struct {
 		    "watermark: { strategy: timestamp, column: updated_at }" },
 	{ COMPLETE "    watermrk: {}\n",
 	  "t.yaml:7:5: unknown key \"watermrk\" in pipelines.p; did you mean "
-	  "\"watermark\"? allowed: source, destination, key, watermark, load" },
+	  "\"watermark\"? allowed: source, destination, watermark, key, load" },
 	{ CONNECTIONS "pipelines:\n  p:\n    source: {connection: s}\n",
 	  "t.yaml:4:13: pipelines.p.source: \"table\" is missing" },
 	{ CONNECTIONS "pipelines:\n  p:\n    source: {connection: s, table: "

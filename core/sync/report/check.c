@@ -442,6 +442,10 @@ void check_pipeline(const struct pipeline_settings *p,
 
 	memset(out, 0, sizeof(*out));
 	out->pipeline = p;
+	if (p->fault) {
+		problems_add_error(&out->problems, "wildcard", p->fault);
+		return;
+	}
 	look_init(&l);
 	look_at_config(&l);
 	for (size_t i = 0; i < ARRAY_SIZE(looks) && !stop_requested(); i++)

@@ -131,6 +131,8 @@ struct propose_work {
 	struct connector *source;
 	struct table_list tables;
 	struct strlist stores; /* schemas that hold a state store */
+	bool weighs; /* the guarantee is asked for, too */
+	const struct strlist *key; /* a table's, that is said; or NULL */
 	struct sketch sketch;
 };
 
@@ -224,7 +226,7 @@ static int propose_ask(struct propose_work *w, const char *table,
 	const struct connector_ops *ops = w->source->ops;
 	struct source_spec spec = { .table = table,
 				    .columns = &none,
-				    .key = &none };
+				    .key = w->key ? w->key : &none };
 	struct watermark_spec mark = { .time_zone = "auto", .settle = true };
 	int rc = ops->suggest(w->source, table, &out->strategy, &out->column,
 			      &out->reason, err);
@@ -236,7 +238,7 @@ static int propose_ask(struct propose_work *w, const char *table,
 	rc = ops->describe(w->source, &spec, &mark, &out->schema, err);
 	if (!rc && !out->schema.n_key)
 		rc = error_set(err, ERROR_SCHEMA, "it has no key");
-	if (!rc)
+	if (!rc && w->weighs)
 		propose_weigh(w, &spec, &mark, out);
 	return rc;
 }
@@ -350,7 +352,7 @@ static int propose_look(const struct settings *settings, struct propose_work *w,
 int propose(const char *source_url, const char *destination_url,
 	    struct proposal *out, struct error *err)
 {
-	struct propose_work w = { .source = NULL };
+	struct propose_work w = { .source = NULL, .weighs = true };
 	struct settings settings;
 	int rc = propose_settings(source_url, destination_url, &settings, err);
 
@@ -388,5 +390,78 @@ int propose_watermark(const struct pipeline_settings *p, const char *table,
 				     *column ? ":" : "", column);
 	free(column);
 	source->ops->close(source);
+	return rc;
+}
+
+/* NULL: a name is not UTF-8. */
+static json_t *propose_chosen(const struct propose_table *t)
+{
+	json_t *key = json_array();
+	json_t *mark =
+		json_pack("{s:s}", "strategy", strategy_name(t->strategy));
+
+	bool fits = true;
+
+	for (size_t i = 0; i < t->schema.n_key; i++)
+		fits &= !json_array_append_new(
+			key,
+			json_string(t->schema.columns[t->schema.key[i]].name));
+	if (*t->column)
+		fits &= !json_object_set_new(mark, "column",
+					     json_string(t->column));
+	if (!fits) {
+		json_decref(key);
+		json_decref(mark);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o}", "key", key, "watermark", mark);
+}
+
+int propose_choose(struct connector *source, const char *table,
+		   const struct strlist *key, json_t **out, struct error *err)
+{
+	struct propose_work w = { .source = source, .key = key };
+	struct propose_table t = { .column = NULL };
+	int rc;
+
+	*out = NULL;
+	schema_init(&t.schema);
+	rc = propose_ask(&w, table, &t, err);
+	if (rc && !error_may_pass(err->code) && propose_is_raw(&w, table)) {
+		error_clear(err);
+		rc = 0;
+	} else if (!rc && !propose_is_raw(&w, table)) {
+		*out = propose_chosen(&t);
+		if (!*out)
+			rc = error_set(err, ERROR_SCHEMA,
+				       "the name of its key or mark is not "
+				       "UTF-8, and a config is");
+	}
+	schema_release(&t.schema);
+	free(t.column);
+	free(t.reason);
+	return rc;
+}
+
+int propose_list(struct connector *source, struct table_list *out,
+		 struct error *err)
+{
+	struct propose_work w = { .source = source };
+	int rc = source->ops->tables(source, &w.tables, err);
+
+	if (!rc)
+		propose_find_stores(&w);
+	for (size_t i = 0; !rc && i < w.tables.n; i++) {
+		struct table_info *table = &w.tables.items[i];
+
+		if (propose_is_own(&w, table->name))
+			continue;
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*out->items));
+		out->items[out->n++] = *table;
+		*table = (struct table_info){ NULL, NULL, 0 };
+	}
+	table_list_release(&w.tables);
+	strlist_release(&w.stores);
 	return rc;
 }

@@ -38,4 +38,14 @@ bool propose_hide_password(const char *url, const char *end, struct strbuf *out,
 int propose_watermark(const struct pipeline_settings *p, const char *table,
 		      char **watermark, char **reason, struct error *err);
 
+/* The tables of a source but Tidemark's own, as init takes them. */
+int propose_list(struct connector *source, struct table_list *out,
+		 struct error *err);
+/* The keys of a pipeline that init would write for a table: key, watermark. A
+ * `key` that is not empty is the table's. A new reference; NULL for a raw table
+ * of ours, of which init does not speak. An error says why it cannot be
+ * synced. */
+int propose_choose(struct connector *source, const char *table,
+		   const struct strlist *key, json_t **out, struct error *err);
+
 #endif

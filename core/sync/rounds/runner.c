@@ -141,7 +141,9 @@ static void runner_round(const struct settings *s,
 			   .results = results };
 	struct error err = ERROR_INIT;
 	bool dry_run = runner_rehearses(options);
-	int rc = runner_store(s, &pipelines[0]->retry, dry_run, &r.store, &err);
+	int rc = n ? runner_store(s, &pipelines[0]->retry, dry_run, &r.store,
+				  &err)
+		   : 0;
 
 	for (size_t i = 0; rc && i < n; i++) {
 		round_skip(&r, i, &err);
@@ -175,7 +177,24 @@ static bool runner_is_final(const struct run_result *results, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (results[i].error.code != ERROR_CONFIG)
 			return false;
-	return true;
+	return n > 0;
+}
+
+/* Another list, and room for its results. */
+static void runner_renew(const struct runner_options *options,
+			 const struct pipeline_settings *const **pipelines,
+			 size_t *n, struct run_result **results)
+{
+	struct error err = ERROR_INIT;
+
+	if (!options->renew)
+		return;
+	if (options->renew(options->ctx, pipelines, n, &err)) {
+		log_error("%s", err.message);
+		return;
+	}
+	free(*results);
+	*results = xcalloc(*n ? *n : 1, sizeof(**results));
 }
 
 int runner_run(const struct settings *s,
@@ -184,7 +203,7 @@ int runner_run(const struct settings *s,
 {
 	struct run_result *results = xcalloc(n ? n : 1, sizeof(*results));
 	struct runner_options own = *options;
-	bool again = n > 0;
+	bool again = n > 0 || options->renew;
 	int rc = 0;
 
 	own.run.lease.state = s->state;
@@ -201,6 +220,8 @@ int runner_run(const struct settings *s,
 		if (again)
 			pool_pause(options->watch_us);
 		again = again && !clock_sleep_us(options->watch_us);
+		if (again)
+			runner_renew(options, &pipelines, &n, &results);
 	}
 	free(results);
 	if (!rc && options->watch_us && stop_requested())

@@ -16,6 +16,11 @@ struct runner_options {
 	void (*finished)(const struct run_result *r, void *ctx);
 	/* Called after each round over all pipelines (once without watch). */
 	void (*round)(const struct run_result *results, size_t n, void *ctx);
+	/* With a watch, before each round but the first: its pipelines. If it
+	 * returns 0 those given before are void. An error is logged, and they
+	 * are run again. May be NULL. */
+	int (*renew)(void *ctx, const struct pipeline_settings *const **out,
+		     size_t *n, struct error *err);
 	void *ctx;
 };
 

@@ -269,7 +269,9 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 			 task->holder);
 	task->ops->begin(&c, out);
 	log_set_pipeline(pipeline_lease(&c));
-	rc = pipeline_take_lease(&c, out, err);
+	rc = settings_fault(p, err);
+	if (!rc)
+		rc = pipeline_take_lease(&c, out, err);
 	if (!rc)
 		rc = pipeline_held(&c, out, err);
 	pipeline_outcome(out, err);

@@ -178,6 +178,8 @@ static int verify_begin_try(const struct pipeline_settings *p,
 static int verify_check(const struct pipeline_settings *p,
 			const struct verify_terms *terms, struct error *err)
 {
+	if (settings_fault(p, err))
+		return -(int)err->code;
 	if (p->mode == LOAD_UPDATE)
 		return error_set(err, ERROR_CONFIG,
 				 "pipeline %s is in mode update: it fills "
