@@ -257,9 +257,9 @@ static int postgres_plan_check(struct plan *base, struct error *err)
 	plan_check_ours(base);
 	if (!base->target->refresh || !base->exists)
 		return 0;
-	return postgres_swap_inspect(d->pg, base->place, base->target,
-				     plan->table.oid,
-				     &base->inspection.problems, err);
+	return postgres_refill_inspect(d->pg, base->place, base->target,
+				       plan->table.oid, &plan->refill,
+				       &base->inspection.problems, err);
 }
 
 static void postgres_plan_fit(const void *context, size_t i,
@@ -332,21 +332,24 @@ static int postgres_plan_ddl(struct plan *base, struct error *err)
 {
 	struct postgres_plan *plan = (struct postgres_plan *)base;
 	const struct drift *drift = &base->drift;
+	struct postgres_destination *d =
+		(struct postgres_destination *)base->destination;
+	int rc;
 
-	(void)err;
 	/* A column that grows gets another type than a new one. */
 	for (size_t i = 0; i < drift->n; i++)
 		if (drift->steps[i] == STEP_WIDEN) {
 			free(plan->wanted[i].name);
 			plan->wanted[i].name = xstrdup(drift->grown[i]);
 		}
+	rc = postgres_refill_check(plan, d->pg, err);
 	if (!plan->around.has_schema)
 		postgres_ddl_schema(plan, base->place);
 	postgres_ddl(plan, base->place, base->target, drift->steps);
 	if (base->target->preview)
 		postgres_ddl_copy(plan, base->place, base->target,
 				  drift->steps);
-	return 0;
+	return rc;
 }
 
 static int postgres_plan_has_rows(const struct plan *plan, bool *out,

@@ -54,6 +54,7 @@ struct postgres_destination {
 	 * to be replaced (NULL: there is none). In a preview: the signature of
 	 * the copied table. */
 	char *signature, *replaced;
+	bool refill; /* the refresh exchanges the rows of the table */
 	struct encoder encoder;
 	struct row_order order;
 	struct strbuf columns; /* quoted list of the batch's columns */
@@ -104,6 +105,7 @@ struct postgres_plan {
 	bool has_view; /* append: the view that readers use is there */
 	bool old_view; /* ... of a version that put the highest mark first */
 	bool held; /* the table of the marks was there to be locked */
+	bool refill; /* the table stays in a refresh: see refill.c */
 };
 extern const struct plan_engine postgres_plan_engine;
 /* Append the DDL to base.inspection.ddl. */
@@ -249,10 +251,21 @@ int postgres_swap_tables(struct sql_mark *m, const struct checkpoint *next,
 			 struct error *err);
 int postgres_finish(struct destination *base, const struct checkpoint *next,
 		    struct error *err);
-/* swap.c: what a swap would lose: a SCHEMA problem naming it. */
-int postgres_swap_inspect(struct pg *pg, const struct place *place,
-			  const struct target *target, uint32_t oid,
-			  struct problems *out, struct error *err);
+/* refill.c: a refresh of a table on which other objects depend. The table
+ * stays, and one transaction exchanges its rows. */
+/* Would a swap lose anything? `*refill` is set then, and a problem of severity
+ * INFO names it; a SCHEMA problem where the rows cannot be exchanged. */
+int postgres_refill_inspect(struct pg *pg, const struct place *place,
+			    const struct target *target, uint32_t oid,
+			    bool *refill, struct problems *out,
+			    struct error *err);
+/* With the drift known: a SCHEMA problem for each column whose type would have
+ * to change under a view. */
+int postgres_refill_check(struct postgres_plan *plan, struct pg *pg,
+			  struct error *err);
+/* Under the table's lock: its rows become those of what was built. */
+int postgres_refill(struct postgres_destination *d,
+		    const struct catalog_table *old, struct error *err);
 
 /* refresh.c. From prepare to finish() the session of a refresh holds an
  * advisory lock. So nobody takes its stage for a left-over, and no second

@@ -127,6 +127,7 @@ static int prepare_sign(struct postgres_destination *d,
 	if (target->refresh) {
 		free(d->replaced);
 		d->replaced = xstrdup(plan->table.signature);
+		d->refill = plan->refill;
 	}
 	if (!plan->base.inspection.ddl.n)
 		return 0;

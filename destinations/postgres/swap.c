@@ -5,41 +5,6 @@
 #include "core/data/table_name.h"
 #include "destinations/postgres/postgres.h"
 
-/* Everything that belongs to or points at table $1 and that a copy made by
- * LIKE INCLUDING ALL does not have. $2: the view of a raw table, which is
- * pointed at the new one. */
-static const char lost_sql[] =
-	"SELECT pg_describe_object(d.classid, d.objid, d.objsubid)\n"
-	"FROM pg_depend d\n"
-	"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $1\n"
-	"  AND d.deptype = 'n'\n"
-	"  AND NOT (d.classid = 'pg_constraint'::regclass\n"
-	"           AND EXISTS (SELECT FROM pg_constraint k\n"
-	"                       WHERE k.oid = d.objid AND k.conrelid = $1\n"
-	"                         AND k.contype <> 'f'))\n"
-	"  AND NOT (d.classid = 'pg_rewrite'::regclass\n"
-	"           AND EXISTS (SELECT FROM pg_rewrite r\n"
-	"                       WHERE r.oid = d.objid\n"
-	"                         AND r.ev_class = to_regclass($2)))\n"
-	"UNION SELECT pg_describe_object('pg_constraint'::regclass, oid, 0)\n"
-	"FROM pg_constraint WHERE conrelid = $1 AND contype = 'f'\n"
-	"UNION SELECT pg_describe_object('pg_trigger'::regclass, oid, 0)\n"
-	"FROM pg_trigger WHERE tgrelid = $1 AND NOT tgisinternal\n"
-	"UNION SELECT pg_describe_object('pg_policy'::regclass, oid, 0)\n"
-	"FROM pg_policy WHERE polrelid = $1\n"
-	"UNION SELECT pg_describe_object('pg_publication_rel'::regclass, oid, "
-	"0)\n"
-	"FROM pg_publication_rel WHERE prrelid = $1\n"
-	"UNION SELECT pg_describe_object('pg_class'::regclass, c.oid, 0)\n"
-	"FROM pg_depend d JOIN pg_class c ON c.oid = d.objid\n"
-	"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $1\n"
-	"  AND d.classid = 'pg_class'::regclass AND d.deptype = 'a'\n"
-	"  AND c.relkind = 'S'\n"
-	"UNION SELECT pg_describe_object('pg_class'::regclass,\n"
-	"    CASE inhrelid WHEN $1 THEN inhparent ELSE inhrelid END, 0)\n"
-	"FROM pg_inherits WHERE inhparent = $1 OR inhrelid = $1\n"
-	"ORDER BY 1";
-
 /* Statements that make the new table like the old one: $1 old, $2 new name. The
  * owner comes last: it ends our own rights. */
 static const char keep_sql[] =
@@ -110,33 +75,6 @@ static const char new_indexes_sql[] =
 	"  AND NOT EXISTS (SELECT FROM pg_class o\n"
 	"    WHERE o.relnamespace = c.relnamespace\n"
 	"      AND o.relname = $3 || substr(c.relname, length($2) + 1))";
-
-int postgres_swap_inspect(struct pg *pg, const struct place *place,
-			  const struct target *target, uint32_t oid,
-			  struct problems *out, struct error *err)
-{
-	char *id = xstrfmt("%u", oid);
-	const char *params[] = { id, target->mode == LOAD_APPEND
-					     ? place->readable
-					     : NULL };
-	struct strbuf names = STRBUF_INIT;
-	struct pg_result *r = NULL;
-	int rc = pg_query(pg, &r, lost_sql, "t", 2, params, err);
-
-	for (int i = 0; !rc && i < pg_rows(r); i++)
-		strbuf_addf(&names, "%s%s", i ? "; " : "", pg_value(r, i, 0));
-	if (names.len)
-		problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA, "dependents",
-			     "drop them and create them again behind the run, "
-			     "or load with mode upsert",
-			     "table %s: to replace it would lose what depends "
-			     "on it: %s",
-			     target->table, names.data);
-	pg_result_free(r);
-	strbuf_release(&names);
-	free(id);
-	return rc;
-}
 
 /* Statements are the last column of a query's rows. */
 static int swap_collect(struct pg *pg, const char *sql, const char *shape,
@@ -243,7 +181,8 @@ static int swap_check_old(struct postgres_destination *d,
 	return rc;
 }
 
-/* Something may have come to depend on the table since prepare. */
+/* Something may have come to depend on the table since prepare. A refill only
+ * keeps writers away. */
 static int swap_lock_old(struct postgres_destination *d,
 			 struct catalog_table *old, struct error *err)
 {
@@ -252,12 +191,13 @@ static int swap_lock_old(struct postgres_destination *d,
 				       NULL, old, err);
 
 	if (!rc && old->exists) {
-		rc = pg_execf(d->pg, err,
-			      "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE",
-			      d->place.rows);
+		rc = pg_execf(
+			d->pg, err, "LOCK TABLE %s IN %s MODE", d->place.rows,
+			d->refill ? "SHARE ROW EXCLUSIVE" : "ACCESS EXCLUSIVE");
 		if (!rc)
-			rc = postgres_swap_inspect(d->pg, &d->place, d->target,
-						   old->oid, &problems, err);
+			rc = postgres_refill_inspect(
+				d->pg, &d->place, d->target, old->oid,
+				&d->refill, &problems, err);
 		if (!rc)
 			rc = problems_to_error(&problems, err);
 	}
@@ -286,11 +226,46 @@ static int swap_statements(struct postgres_destination *d,
 	return rc;
 }
 
+/* The old table goes, and what was built takes its name. */
+static int swap_replace(struct postgres_destination *d,
+			const struct catalog_table *old, struct error *err)
+{
+	struct strlist statements = STRLIST_INIT;
+	int rc = swap_statements(d, old, &statements, err);
+
+	if (!rc && old->exists)
+		rc = swap_move_old(d, err);
+	if (!rc)
+		rc = swap_rename(d, d->place.building, d->place.base, err);
+	if (!rc)
+		rc = swap_view(d, err);
+	if (!rc && old->exists)
+		rc = swap_drop_old(d, err);
+	for (size_t i = 0; !rc && i < statements.n; i++)
+		rc = pg_exec(d->pg, statements.items[i], err);
+	strlist_release(&statements);
+	return rc;
+}
+
+/* The old table stays, and gets the rows of what was built. */
+static int swap_refill(struct postgres_destination *d,
+		       const struct catalog_table *old, struct error *err)
+{
+	int rc = postgres_refill(d, old, err);
+
+	if (!rc)
+		rc = swap_view(d, err);
+	if (!rc)
+		rc = pg_execf(d->pg, err, "DROP TABLE %s", d->place.building);
+	/* The mark speaks of this table. */
+	d->table.oid = old->oid;
+	return rc;
+}
+
 int postgres_swap_tables(struct sql_mark *m, const struct checkpoint *next,
 			 struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)m;
-	struct strlist statements = STRLIST_INIT;
 	struct catalog_table old;
 	int rc;
 
@@ -298,18 +273,8 @@ int postgres_swap_tables(struct sql_mark *m, const struct checkpoint *next,
 	postgres_catalog_table_init(&old);
 	rc = swap_lock_old(d, &old, err);
 	if (!rc)
-		rc = swap_statements(d, &old, &statements, err);
-	if (!rc && old.exists)
-		rc = swap_move_old(d, err);
-	if (!rc)
-		rc = swap_rename(d, d->place.building, d->place.base, err);
-	if (!rc)
-		rc = swap_view(d, err);
-	if (!rc && old.exists)
-		rc = swap_drop_old(d, err);
-	for (size_t i = 0; !rc && i < statements.n; i++)
-		rc = pg_exec(d->pg, statements.items[i], err);
-	strlist_release(&statements);
+		rc = old.exists && d->refill ? swap_refill(d, &old, err)
+					     : swap_replace(d, &old, err);
 	postgres_catalog_table_release(&old);
 	return rc ? rc : failpoint("after_merge", err);
 }
