@@ -52,8 +52,9 @@ struct duck *duck_reader(const char *path);
 int duck_wake(struct duck *db, const struct duck_setting *settings,
 	      size_t n_settings, struct error *err);
 void duck_rest(struct duck *db);
-/* Rolls back what is open and, as the last to leave, writes the log into the
- * file. NULL is fine. */
+/* Rolls back what is open. After the last to leave the file stays open for a
+ * moment, as core/base/pool.h says; then its log is written into it. NULL is
+ * fine. */
 void duck_close(struct duck *db);
 /* Make the statement that runs in another thread fail soon. */
 void duck_interrupt_all(struct duck *db);

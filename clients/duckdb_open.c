@@ -11,6 +11,9 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/new_file.h"
+#include "core/base/pool.h"
+#include "core/base/stop.h"
+#include "core/base/strbuf.h"
 #include "core/base/trust.h"
 
 /* How long a writer waits for readers of this process. */
@@ -18,9 +21,12 @@
 
 /* A database that is open in this process. DuckDB's lock on the file does not
  * keep a process from opening it twice, and this would ruin it. So the second
- * opener gets the same database. */
+ * opener gets the same database. Without users it rests for a moment
+ * (core/base/pool.h), for the next pipeline. */
 struct duck_database {
 	duckdb_database handle;
+	char *path; /* as it was given; NULL: in memory */
+	char *settings;
 	dev_t device;
 	ino_t inode;
 	bool shared; /* a file: others may join */
@@ -53,30 +59,83 @@ static struct duck_database *duck_find(const char *path)
 
 static void duck_join(struct duck *db, struct duck_database *d)
 {
+	if (!d->users)
+		pool_file_wake(d);
 	db->database = d;
 	db->next = d->users;
 	d->users = db;
 }
 
-/* The last to leave closes. */
-static void duck_leave(struct duck *db)
+/* Nobody uses it. Writes the log into the file. */
+static void duck_shut(struct duck_database *d)
+{
+	struct duck_database **open = &duck_all.open;
+
+	pool_file_wake(d);
+	while (*open != d)
+		open = &(*open)->next;
+	*open = d->next;
+	duckdb_close(&d->handle);
+	free(d->path);
+	free(d->settings);
+	free(d);
+}
+
+/* The file was deleted, or is about to be made anew: what rests is closed
+ * before somebody else has its name, and its log's. */
+static void duck_shut_resting(const char *path)
+{
+	for (struct duck_database *d = duck_all.open, *next; d; d = next) {
+		next = d->next;
+		if (!d->users && d->path && path && !strcmp(d->path, path))
+			duck_shut(d);
+	}
+}
+
+/* The time of rest is over. `file` may be in use again, or gone by now. */
+static void duck_expire(void *file)
+{
+	struct duck_database *d;
+
+	pthread_mutex_lock(&duck_all.lock);
+	for (d = duck_all.open; d && d != file;)
+		d = d->next;
+	if (d && !d->users)
+		duck_shut(d);
+	pthread_mutex_unlock(&duck_all.lock);
+}
+
+/* After some failures a database refuses all work until it is opened anew. */
+static bool duck_is_healthy(duckdb_connection connection)
+{
+	duckdb_result result;
+	bool healthy;
+
+	/* Outside of a transaction this fails, and nothing is lost. */
+	duckdb_query(connection, "ROLLBACK", &result);
+	duckdb_destroy_result(&result);
+	healthy =
+		duckdb_query(connection, "SELECT 1", &result) == DuckDBSuccess;
+	duckdb_destroy_result(&result);
+	return healthy;
+}
+
+/* The last to leave closes, or lets it rest. */
+static void duck_leave(struct duck *db, bool rest)
 {
 	struct duck_database *d = db->database;
 	struct duck **user = &d->users;
-	struct duck_database **open = &duck_all.open;
 
+	rest = rest && d->shared && d->users == db && !db->next &&
+	       db->connection && !stop_requested() &&
+	       duck_is_healthy(db->connection);
 	duckdb_disconnect(&db->connection);
 	while (*user != db)
 		user = &(*user)->next;
 	*user = db->next;
 	db->database = NULL;
-	if (d->users)
-		return;
-	while (*open != d)
-		open = &(*open)->next;
-	*open = d->next;
-	duckdb_close(&d->handle);
-	free(d);
+	if (!d->users && (!rest || !pool_file_rest(d, duck_expire)))
+		duck_shut(d);
 }
 
 static int duck_configure(duckdb_config config, bool read_only,
@@ -140,6 +199,16 @@ static int duck_open_file(duckdb_database *out, const char *path,
 	return rc;
 }
 
+static char *duck_settings_text(const struct duck_setting *settings, size_t n)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&text, "%s=%s\n", settings[i].name,
+			    settings[i].value);
+	return strbuf_detach(&text);
+}
+
 static int duck_open_new(const char *path, bool read_only,
 			 const struct duck_setting *settings, size_t n_settings,
 			 struct duck_database **out, struct error *err)
@@ -158,6 +227,8 @@ static int duck_open_new(const char *path, bool read_only,
 		d->inode = st.st_ino;
 		d->shared = true;
 	}
+	d->path = xstrdup(path);
+	d->settings = duck_settings_text(settings, n_settings);
 	d->read_only = read_only;
 	d->next = duck_all.open;
 	duck_all.open = d;
@@ -172,9 +243,13 @@ int duck_make(const char *path, const struct duck_setting *settings,
 {
 	duckdb_database handle = NULL;
 	char *made = new_file_beside(path);
-	int rc = duck_open_file(&handle, made, path, false, settings,
-				n_settings, err);
+	int rc;
 
+	pthread_mutex_lock(&duck_all.lock);
+	duck_shut_resting(path);
+	pthread_mutex_unlock(&duck_all.lock);
+	rc = duck_open_file(&handle, made, path, false, settings, n_settings,
+			    err);
 	if (!rc) {
 		duckdb_close(&handle);
 		if (new_file_finish(made, path) && errno != EEXIST)
@@ -218,10 +293,31 @@ static int duck_send_readers_away(const char *path, struct error *err)
 	}
 	for (struct duck *user = d && d->read_only ? d->users : NULL; user;) {
 		struct duck *next = user->next;
-		duck_leave(user);
+		duck_leave(user, false);
 		user = next;
 	}
 	return 0;
+}
+
+/* One that rests serves only who would have opened it the same way. */
+static struct duck_database *duck_find_fit(const char *path, bool read_only,
+					   const struct duck_setting *settings,
+					   size_t n_settings)
+{
+	struct duck_database *d = duck_find(path);
+	char *wanted;
+
+	if (d && d->users)
+		return d;
+	wanted = duck_settings_text(settings, n_settings);
+	if (d && (d->read_only != read_only || strcmp(d->settings, wanted))) {
+		duck_shut(d);
+		d = NULL;
+	}
+	if (!d)
+		duck_shut_resting(path);
+	free(wanted);
+	return d;
 }
 
 static int duck_connect(struct duck *db, const char *path, bool read_only,
@@ -232,7 +328,7 @@ static int duck_connect(struct duck *db, const char *path, bool read_only,
 	int rc = read_only ? 0 : duck_send_readers_away(path, err);
 
 	if (!rc)
-		d = duck_find(path);
+		d = duck_find_fit(path, read_only, settings, n_settings);
 	if (!rc && !d)
 		rc = duck_open_new(path, read_only, settings, n_settings, &d,
 				   err);
@@ -240,7 +336,7 @@ static int duck_connect(struct duck *db, const char *path, bool read_only,
 		return rc;
 	duck_join(db, d);
 	if (duckdb_connect(d->handle, &db->connection) == DuckDBError) {
-		duck_leave(db);
+		duck_leave(db, false);
 		return error_set(err, ERROR_ACCESS, "duckdb: cannot connect");
 	}
 	return 0;
@@ -299,7 +395,7 @@ void duck_close(struct duck *db)
 		return;
 	pthread_mutex_lock(&duck_all.lock);
 	if (db->database)
-		duck_leave(db);
+		duck_leave(db, true);
 	pthread_cond_broadcast(&duck_all.rested);
 	pthread_mutex_unlock(&duck_all.lock);
 	free(db->path);

@@ -1,15 +1,13 @@
 #include "clients/http.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "clients/http_errors.h"
-#include "clients/http_options.h"
+#include "clients/http_handle.h"
 #include "clients/http_pack.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -22,34 +20,6 @@
 #define TRIES	      3
 #define LONGEST_WAIT  (60 * US_PER_SECOND)
 #define POLL_MS	      1000
-
-struct http {
-	CURLM *multi;
-	CURL *easy;
-	struct http_options options;
-	char *shown;
-	struct http_pack *pack; /* since a body was packed */
-	char detail[CURL_ERROR_SIZE];
-	atomic_bool interrupted;
-	bool heeds_stop; /* nobody can interrupt it yet */
-	/* The transfer under way. */
-	const struct http_request *request;
-	struct http_response *response;
-	struct curl_slist *headers;
-	struct strbuf waiting;
-	size_t taken; /* bytes of `waiting` */
-	struct error failed; /* from the request's source or a callback */
-	CURLcode result;
-	bool active, over, head, paused;
-};
-
-static pthread_once_t http_once = PTHREAD_ONCE_INIT;
-
-static void http_global_init(void)
-{
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		alloc_die();
-}
 
 /* An answer may come in several heads: "100 Continue" before the real one. */
 static size_t http_on_header(char *line, size_t size, size_t n, void *ctx)
@@ -118,74 +88,6 @@ static int http_on_seek(void *ctx, curl_off_t offset, int origin)
 	if (h->request->pack)
 		http_pack_restart(h->pack);
 	return CURL_SEEKFUNC_OK;
-}
-
-static struct http *http_new(const struct http_options *options,
-			     const char *shown)
-{
-	struct http *h = xcalloc(1, sizeof(*h));
-
-	pthread_once(&http_once, http_global_init);
-	h->options = *options;
-	h->shown = xstrdup(shown);
-	strbuf_init(&h->waiting);
-	h->multi = curl_multi_init();
-	h->easy = curl_easy_init();
-	if (!h->multi || !h->easy)
-		alloc_die();
-	return h;
-}
-
-int http_open(struct http **out, const struct connection *conn,
-	      const char *base, const char *shown, struct error *err)
-{
-	struct http_options options;
-	int rc = http_options_init(&options, conn, base, shown, err);
-
-	if (!rc)
-		*out = http_new(&options, shown);
-	return rc;
-}
-
-int http_open_metadata(struct http **out, const struct connection *conn,
-		       const char *host, const char *shown, struct error *err)
-{
-	struct http_options options;
-	int rc = http_options_init_metadata(&options, conn, host, shown, err);
-
-	if (!rc)
-		*out = http_new(&options, shown);
-	return rc;
-}
-
-void http_close(struct http *h)
-{
-	if (!h)
-		return;
-	http_end(h);
-	curl_easy_cleanup(h->easy);
-	curl_multi_cleanup(h->multi);
-	http_options_release(&h->options);
-	http_pack_free(h->pack);
-	strbuf_release(&h->waiting);
-	free(h->shown);
-	free(h);
-}
-
-void http_interrupt(struct http *h)
-{
-	atomic_store(&h->interrupted, true);
-	curl_multi_wakeup(h->multi);
-}
-
-void http_heed_stop(struct http *h, bool on)
-{
-	h->heeds_stop = on;
-}
-
-const char *http_shown(const struct http *h)
-{
-	return h->shown;
 }
 
 static void http_add_header(struct http *h, const char *line)

@@ -66,8 +66,9 @@ char *http_response_header(const struct http_response *r, const char *name);
 /* `base`: scheme, host and port, "https://db.example:8443", and maybe a path
  * without a slash at its end. `shown` names the server in messages, "ClickHouse
  * at db.example:8443". `conn` gives TLS and the timeouts; verify-ca leaves the
- * host's name out of the comparison. Nothing is sent yet. CONFIG: http off
- * loopback, TLS disabled for https, files that do not exist. */
+ * host's name out of the comparison. Nothing is sent yet. A client that was
+ * closed may serve again, with its connections (core/base/pool.h). CONFIG: http
+ * off loopback, TLS disabled for https, files that do not exist. */
 int http_open(struct http **out, const struct connection *conn,
 	      const char *base, const char *shown, struct error *err);
 /* Open the metadata server of a machine in a cloud, which has no TLS. `host` is

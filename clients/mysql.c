@@ -50,16 +50,33 @@ static int mysql_client_sign_in(struct mysql_client *db, struct error *err)
 	return 0;
 }
 
-int mysql_client_open(struct mysql_client **out, const struct connection *conn,
-		      const struct mysql_client_options *options,
-		      struct error *err)
+static void mysql_client_end(void *session)
 {
-	struct mysql_client *db;
-	int rc = library_load(&library_mysql, err);
+	struct mysql_client *db = session;
 
-	if (rc)
-		return rc;
-	db = xcalloc(1, sizeof(*db));
+	mysql_client_stream_abort(db);
+	mysql_client_insert_end(db);
+	if (db->conn)
+		mysql_close(db->conn);
+	pool_leave(&db->slot);
+	mysql_client_local_free(db->local);
+	mysql_client_target_release(&db->target);
+	free(db->session);
+	free(db->sql);
+	free(db);
+}
+
+/* Takes `slot` over. */
+static int mysql_client_open_new(struct mysql_client **out,
+				 struct pool_slot *slot,
+				 const struct connection *conn,
+				 const struct mysql_client_options *options,
+				 struct error *err)
+{
+	struct mysql_client *db = xcalloc(1, sizeof(*db));
+	int rc;
+
+	db->slot = *slot;
 	db->reads = options->read_only;
 	if (options->load)
 		db->local = mysql_client_local_new();
@@ -75,25 +92,67 @@ int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 		rc = mysql_client_pin(db, options, err);
 	}
 	if (rc)
-		mysql_client_close(db);
+		mysql_client_end(db);
 	else
 		*out = db;
 	return rc;
 }
 
+/* 1040: the server has no room for one more. 1203: for one more of the user. */
+static int
+mysql_client_open_patiently(struct mysql_client **out, struct pool_slot *slot,
+			    const struct connection *conn,
+			    const struct mysql_client_options *options,
+			    const char *key, struct error *err)
+{
+	int64_t until_us = 0;
+	int rc;
+
+	while ((rc = mysql_client_open_new(out, slot, conn, options, err)) &&
+	       (mysql_client_failed_with(err, 1040) ||
+		mysql_client_failed_with(err, 1203)) &&
+	       pool_full(conn, &until_us)) {
+		error_clear(err);
+		pool_replace(slot, conn, key);
+	}
+	return rc;
+}
+
+int mysql_client_open(struct mysql_client **out, const struct connection *conn,
+		      const struct mysql_client_options *options,
+		      struct error *err)
+{
+	struct strbuf key = STRBUF_INIT;
+	struct pool_slot slot = { NULL };
+	void *rested = NULL;
+	int rc = library_load(&library_mysql, err);
+
+	if (rc)
+		return rc;
+	mysql_client_pool_key(&key, conn, options);
+	if (options->replaces)
+		pool_replace(&slot, conn, key.data);
+	else
+		rc = pool_take(&slot, conn, key.data, &rested, err);
+	while (!rc && rested && !mysql_client_rouse(rested, conn, options)) {
+		mysql_client_end(rested);
+		rc = pool_take(&slot, conn, key.data, &rested, err);
+	}
+	if (!rc && rested)
+		*out = rested;
+	else if (!rc)
+		rc = mysql_client_open_patiently(out, &slot, conn, options,
+						 key.data, err);
+	strbuf_release(&key);
+	return rc;
+}
+
 void mysql_client_close(struct mysql_client *db)
 {
-	if (!db)
-		return;
-	mysql_client_stream_abort(db);
-	mysql_client_insert_end(db);
-	if (db->conn)
-		mysql_close(db->conn);
-	mysql_client_local_free(db->local);
-	mysql_client_target_release(&db->target);
-	free(db->session);
-	free(db->sql);
-	free(db);
+	if (db && mysql_client_lay_down(db))
+		pool_give(&db->slot, db, mysql_client_end);
+	else if (db)
+		mysql_client_end(db);
 }
 
 /* If the kill does not end the statement, cut the connection: the reader's next

@@ -24,6 +24,7 @@ struct mysql_client_options {
 	bool load; /* for mysql_load.h: LOCAL INFILE, from memory alone, and
 		    * MYSQL_CLIENT_SQL_MODE_LOAD */
 	const char *application; /* program_name: "tidemark/<this>" */
+	bool replaces; /* a lost session: conn->sessions does not count it */
 };
 
 /* The session is pinned once it is up, and read back: utf8mb4, time_zone
@@ -40,6 +41,9 @@ struct mysql_client_options {
 	"NO_AUTO_VALUE_ON_ZERO," MYSQL_CLIENT_SQL_MODE
 /* Append a text as a literal of such a session. */
 void mysql_client_quote(struct strbuf *sb, const char *text);
+/* The session may be one that has rested (core/base/pool.h): reset, alive, and
+ * pinned like a new one. Closing a healthy session lets it rest, without a
+ * transaction, a lock or a temporary table. */
 int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 		      const struct mysql_client_options *options,
 		      struct error *err);
@@ -170,12 +174,16 @@ void mysql_client_stream_abort(struct mysql_client *db);
 struct mysql_client_watch {
 	struct mysql_client *db;
 	int socket;
+	int limit_ms; /* -1: none */
 	int end[2]; /* a pipe: closed at its writing end, the thread ends */
 	pthread_t thread;
 	bool started;
 };
 void mysql_client_watch_begin(struct mysql_client_watch *w,
 			      struct mysql_client *db);
+/* The same, and cut it after `limit_ms` whether or not a stop is requested. */
+void mysql_client_watch_begin_for(struct mysql_client_watch *w,
+				  struct mysql_client *db, int limit_ms);
 /* Pass on `rc` of a statement that ran meanwhile; STOPPED if it failed in a
  * stop. */
 int mysql_client_watch_end(struct mysql_client_watch *w, int rc,

@@ -9,12 +9,14 @@
 
 #include "clients/mysql.h"
 #include "clients/mysql_target.h"
+#include "core/base/pool.h"
 
 struct mysql_client_column; /* a stream's column */
 struct mysql_client_local; /* the bytes that LOAD DATA LOCAL reads */
 
 struct mysql_client {
 	void *conn; /* MYSQL */
+	struct pool_slot slot;
 	struct mysql_client_target target;
 	char *sql; /* the last statement sent; owned; NULL: none */
 	bool mariadb;
@@ -39,6 +41,16 @@ struct mysql_client {
 	void *insert; /* MYSQL_STMT that stays prepared, or NULL */
 	char *insert_sql;
 };
+
+/* In mysql_pool.c: all that shapes a session. */
+void mysql_client_pool_key(struct strbuf *key, const struct connection *conn,
+			   const struct mysql_client_options *options);
+/* Reset the session. False: it is fit only to be closed. */
+bool mysql_client_lay_down(struct mysql_client *db);
+/* Is a session that was laid down as a new one would be? The settings are
+ * pinned and read back. False: it is fit only to be closed. */
+bool mysql_client_rouse(struct mysql_client *db, const struct connection *conn,
+			const struct mysql_client_options *options);
 
 /* An error of the server or the library as ours. */
 int mysql_client_refused(struct mysql_client *db, unsigned number,

@@ -19,13 +19,13 @@ static void *mysql_client_watch_main(void *arg)
 	int n;
 
 	do {
-		n = poll(fds, 2, -1);
+		n = poll(fds, 2, w->limit_ms);
 	} while (n < 0 && errno == EINTR);
-	if (fds[0].revents)
+	if (n && fds[0].revents)
 		return NULL;
-	do {
-		n = poll(fds, 1, WATCH_STOP_PATIENCE_MS);
-	} while (n < 0 && errno == EINTR);
+	while (n && (n = poll(fds, 1, WATCH_STOP_PATIENCE_MS)) < 0 &&
+	       errno == EINTR)
+		;
 	if (!n)
 		shutdown(w->socket, SHUT_RDWR);
 	return NULL;
@@ -34,7 +34,14 @@ static void *mysql_client_watch_main(void *arg)
 void mysql_client_watch_begin(struct mysql_client_watch *w,
 			      struct mysql_client *db)
 {
+	mysql_client_watch_begin_for(w, db, -1);
+}
+
+void mysql_client_watch_begin_for(struct mysql_client_watch *w,
+				  struct mysql_client *db, int limit_ms)
+{
 	w->db = db;
+	w->limit_ms = limit_ms;
 	w->socket = mysql_client_socket(db->conn);
 	w->started = false;
 	if (pipe2(w->end, O_CLOEXEC) < 0)

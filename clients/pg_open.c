@@ -14,10 +14,6 @@
 #include "core/base/clock.h"
 #include "core/base/secret.h"
 
-/* How long a server may take to notice that sessions were closed. */
-#define PG_ROOM_US (1 * US_PER_SECOND)
-#define PG_LOOK_US (US_PER_SECOND / 20)
-
 static int pg_connect_error(struct pg *pg, struct error *err)
 {
 	char *text = xstrdup(PQerrorMessage(pg->conn));
@@ -90,18 +86,6 @@ static int pg_open_new(struct pg **out, struct pool_slot *slot,
 	return rc;
 }
 
-/* A server without room for one more: those that rest make room. It takes a
- * moment to notice that they are gone. */
-static bool pg_has_room_now(const struct connection *conn, int64_t *until_us,
-			    const struct error *err)
-{
-	if (!err || !error_has_code(err, "53300"))
-		return false;
-	if (clock_monotonic_us() >= *until_us && pool_full(conn))
-		*until_us = clock_monotonic_us() + PG_ROOM_US;
-	return clock_monotonic_us() < *until_us && !clock_sleep_us(PG_LOOK_US);
-}
-
 static int pg_open_patiently(struct pg **out, struct pool_slot *slot,
 			     const struct connection *conn,
 			     const struct pg_options *options, const char *key,
@@ -111,7 +95,7 @@ static int pg_open_patiently(struct pg **out, struct pool_slot *slot,
 	int rc;
 
 	while ((rc = pg_open_new(out, slot, conn, options, err)) &&
-	       pg_has_room_now(conn, &until_us, err)) {
+	       error_has_code(err, "53300") && pool_full(conn, &until_us)) {
 		error_clear(err);
 		pool_replace(slot, conn, key);
 	}

@@ -14,6 +14,9 @@
 #define POOL_LOOK_US (US_PER_SECOND / 10)
 /* How long a server that was full counts as full. */
 #define POOL_FULL_US (60 * US_PER_SECOND)
+/* How long a server may take to notice that sessions were closed. */
+#define POOL_ROOM_US	  (1 * US_PER_SECOND)
+#define POOL_ROOM_LOOK_US (US_PER_SECOND / 20)
 
 /* One at rest. */
 struct pool_idle {
@@ -37,6 +40,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
 	struct pool_idle *idle; /* the one given last comes first */
+	struct pool_idle *inherited; /* a parent's: left alone */
 	struct pool_count *counts;
 	pthread_t reaper;
 	bool reaping, ending;
@@ -44,7 +48,7 @@ static struct {
 
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
-static void pool_begin(void)
+static void pool_make_changed(void)
 {
 	pthread_condattr_t attributes;
 
@@ -52,6 +56,33 @@ static void pool_begin(void)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&pool.changed, &attributes);
 	pthread_condattr_destroy(&attributes);
+}
+
+/* A child must not speak through its parent's sockets, and has no threads. */
+static void pool_before_fork(void)
+{
+	pool_pause(INT64_MAX);
+	pthread_mutex_lock(&pool.lock);
+}
+
+static void pool_in_parent(void)
+{
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void pool_in_child(void)
+{
+	pthread_mutex_init(&pool.lock, NULL);
+	pool_make_changed();
+	pool.inherited = pool.idle;
+	pool.idle = NULL;
+	pool.reaping = false;
+}
+
+static void pool_begin(void)
+{
+	pool_make_changed();
+	pthread_atfork(pool_before_fork, pool_in_parent, pool_in_child);
 }
 
 static void pool_lock(void)
@@ -413,22 +444,24 @@ static bool pool_note_full(const char *connection, unsigned *left)
 	return is_new;
 }
 
-bool pool_full(const struct connection *conn)
+bool pool_full(const struct connection *conn, int64_t *until_us)
 {
 	const char *name = conn->name ? conn->name : "";
 	struct pool_idle *idle;
 	unsigned left;
-	bool any;
 
 	pool_lock();
 	idle = pool_cut_due(false, INT64_MAX);
 	pool_unlock();
-	any = pool_end_all(idle);
-	if (!any && pool_note_full(name, &left))
+	if (pool_end_all(idle))
+		*until_us = clock_monotonic_us() + POOL_ROOM_US;
+	if (clock_monotonic_us() < *until_us)
+		return !clock_sleep_us(POOL_ROOM_LOOK_US);
+	if (pool_note_full(name, &left))
 		log_warn("connection %s: the server takes no more sessions; "
 			 "this process goes on with %u",
 			 name, left);
-	return any;
+	return false;
 }
 
 unsigned pool_most(const struct connection *conn)

@@ -4,8 +4,8 @@
  * instead of closing it, and asks for one at rest before it opens another. The
  * client resets and checks a session: the pool only keeps it.
  *
- * One that rests is closed after a while, by a thread of the pool's own. All
- * functions may be called by any thread.
+ * One that rests is closed after a while, by a thread of the pool's own, and
+ * before a fork(). All functions may be called by any thread.
  */
 #ifndef TIDEMARK_CORE_BASE_POOL_H
 #define TIDEMARK_CORE_BASE_POOL_H
@@ -65,11 +65,12 @@ void pool_pause(int64_t away_us);
 /* The same, and end the pool: what is given later is closed at once. */
 void pool_end(void);
 
-/* The server takes no more sessions (SQLSTATE 53300). Close all that rest; true
- * if that made room, so that another try is worth it. From now on for a minute
- * this process waits for a session of `conn` before it opens more than it has,
- * and says so once. */
-bool pool_full(const struct connection *conn);
+/* The server takes no more sessions (SQLSTATE 53300). Close all that rest, and
+ * sleep for a moment, which the server needs to notice. True: try again; this
+ * may be for a second, whose end is kept in *until_us (0 to begin with). False:
+ * there is no room. From then on for a minute this process waits for a session
+ * of `conn` before it opens more than it has, and says so once. */
+bool pool_full(const struct connection *conn, int64_t *until_us);
 /* The bound of the connection's sessions as far as it is known. It is
  * conn->sessions, or fewer when the server took no more. 0: none is known. */
 unsigned pool_most(const struct connection *conn);

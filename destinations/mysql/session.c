@@ -110,7 +110,8 @@ int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
 			      struct error *err)
 {
 	struct mysql_client_options options = { .application = "load",
-						.load = true };
+						.load = true,
+						.replaces = d->db != NULL };
 	struct mysql_client *db = NULL;
 	struct mysql_client_watch watch;
 	int rc = mysql_client_open(&db, &d->conn, &options, err);

@@ -58,3 +58,34 @@ def test_pipelines_share_sessions(make_database, make_proxy, tidemark):
         tidemark.run()
     check_tables(source, destination)
     assert [proxy.sessions for proxy in proxies] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("engine", ["mariadb", "mysql"])
+def test_pipelines_share_sessions_of_mysql(engine, make_mysql, make_proxy,
+                                           tidemark):
+    source, destination = make_mysql(engine), make_mysql(engine)
+    proxies = [make_proxy(end) for end in (source, destination)]
+    make_tables(source)
+    tidemark.connect("source", proxies[0].connection(source))
+    tidemark.connect("warehouse", proxies[1].connection(destination))
+    add_pipelines(tidemark, source, destination)
+    for _ in range(2):
+        tidemark.run()
+    check_tables(source, destination)
+    assert [proxy.sessions for proxy in proxies] == [2, 2]
+
+
+def test_pipelines_share_a_connection_of_clickhouse(
+        make_database, make_clickhouse, make_proxy, tidemark):
+    """Kept connections, and the few of statements that go out but once."""
+    source, destination = make_database("source"), make_clickhouse()
+    proxy = make_proxy(destination)
+    make_tables(source)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", proxy.connection(destination))
+    add_pipelines(tidemark, source, destination)
+    tidemark.run()
+    before = proxy.sessions
+    tidemark.run()
+    check_tables(source, destination)
+    assert proxy.sessions - before < TABLES

@@ -1,5 +1,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -177,7 +178,7 @@ static void a_full_server_is_heeded(void **state)
 	const struct connection conn = connection("full", 0);
 	struct error err = ERROR_INIT;
 	struct session *held[3];
-	int64_t begun;
+	int64_t begun, until = 0, past = 0;
 
 	(void)state;
 	log_set_level(LOG_SILENT);
@@ -186,10 +187,11 @@ static void a_full_server_is_heeded(void **state)
 	assert_int_equal(pool_most(&conn), 0);
 	give(held[2]);
 	/* Sessions at rest make room, and nothing is known yet. */
-	assert_true(pool_full(&conn));
+	assert_true(pool_full(&conn, &until));
+	assert_true(until > 0);
 	assert_int_equal(pool_most(&conn), 0);
 	held[2] = take(&conn, "a", &err);
-	assert_false(pool_full(&conn));
+	assert_false(pool_full(&conn, &past));
 	close_one(held[2]);
 	assert_int_equal(pool_most(&conn), 2);
 	/* It may be over: a while later one more is tried. */
@@ -269,6 +271,31 @@ static void many_threads_share(void **state)
 	assert_int_equal(pool_open_count("crowd"), 0);
 }
 
+static void a_child_has_none(void **state)
+{
+	const struct connection conn = connection("parent", 0);
+	struct error err = ERROR_INIT;
+	int status = -1;
+	pid_t pid;
+
+	(void)state;
+	atomic_store(&ended, 0);
+	give(take(&conn, "a", &err));
+	pid = fork();
+	if (!pid) {
+		struct session *s = take(&conn, "a", &err);
+
+		if (!s || pool_open_count("parent") != 1)
+			_exit(1);
+		give(s);
+		pool_end();
+		_exit(pool_open_count("parent") ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(atomic_load(&ended), 1);
+}
+
 /* The last: nothing rests after it. */
 static void the_end_closes_all(void **state)
 {
@@ -301,6 +328,7 @@ int main(void)
 		cmocka_unit_test(a_full_server_is_heeded),
 		cmocka_unit_test(files_rest_for_a_moment),
 		cmocka_unit_test(many_threads_share),
+		cmocka_unit_test(a_child_has_none),
 		cmocka_unit_test(the_end_closes_all),
 	};
 
