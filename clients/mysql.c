@@ -98,7 +98,8 @@ static int mysql_client_open_new(struct mysql_client **out,
 	return rc;
 }
 
-/* 1040: the server has no room for one more. 1203: for one more of the user. */
+/* 1040: the server has no room for one more. 1203, 1226: nor for one more of
+ * the user. */
 static int
 mysql_client_open_patiently(struct mysql_client **out, struct pool_slot *slot,
 			    const struct connection *conn,
@@ -109,8 +110,10 @@ mysql_client_open_patiently(struct mysql_client **out, struct pool_slot *slot,
 	int rc;
 
 	while ((rc = mysql_client_open_new(out, slot, conn, options, err)) &&
+	       err &&
 	       (mysql_client_failed_with(err, 1040) ||
-		mysql_client_failed_with(err, 1203)) &&
+		mysql_client_failed_with(err, 1203) ||
+		mysql_client_failed_with(err, 1226)) &&
 	       pool_full(conn, &until_us)) {
 		error_clear(err);
 		pool_replace(slot, conn, key);

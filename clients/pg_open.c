@@ -94,7 +94,7 @@ static int pg_open_patiently(struct pg **out, struct pool_slot *slot,
 	int64_t until_us = 0;
 	int rc;
 
-	while ((rc = pg_open_new(out, slot, conn, options, err)) &&
+	while ((rc = pg_open_new(out, slot, conn, options, err)) && err &&
 	       error_has_code(err, "53300") && pool_full(conn, &until_us)) {
 		error_clear(err);
 		pool_replace(slot, conn, key);

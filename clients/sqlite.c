@@ -213,48 +213,112 @@ static void sqlite_configure(void)
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-int sqlite_open(struct sqlite **out, const char *path,
-		const struct sqlite_options *options, struct error *err)
+static void sqlite_end(void *file)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct sqlite *db;
-	struct stat st;
-	bool new_file = stat(path, &st) || st.st_size == 0;
+	struct sqlite *db = file;
+
+	sqlite3_close_v2(db->handle);
+	pool_leave(&db->slot);
+	free(db->function);
+	free(db->path);
+	free(db);
+}
+
+/* Takes `slot` over. */
+static int sqlite_open_new(struct sqlite **out, struct pool_slot *slot,
+			   const char *path,
+			   const struct sqlite_options *options, bool new_file,
+			   struct error *err)
+{
 	int flags = SQLITE_OPEN_NOMUTEX |
 		    (options->read_only ? SQLITE_OPEN_READONLY
 					: SQLITE_OPEN_READWRITE);
-	int rc = library_load(&library_sqlite, err);
+	struct sqlite *db = xcalloc(1, sizeof(*db));
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	pthread_once(&once, sqlite_configure);
-	if (options->create)
-		rc = sqlite_make_file(path, options, err);
-	if (!rc)
-		rc = sqlite_trust(path, options, err);
-	if (rc)
-		return rc;
-	db = xcalloc(1, sizeof(*db));
+	db->slot = *slot;
+	db->slot.file = true;
 	db->path = xstrdup(path);
 	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
 		rc = sqlite_fail(db, false, err);
 	if (!rc)
 		rc = sqlite_set_up(db, options, new_file, err);
-	if (rc) {
-		sqlite_close(db);
+	if (rc)
+		sqlite_end(db);
+	else
+		*out = db;
+	return rc;
+}
+
+/* Another file may have the name by now. */
+static bool sqlite_is_fit(struct sqlite *db)
+{
+	struct error ignored = ERROR_INIT;
+
+	return !sqlite_is_gone(db) &&
+	       !sqlite_exec(db, "PRAGMA schema_version", &ignored);
+}
+
+int sqlite_open(struct sqlite **out, const char *path,
+		const struct sqlite_options *options, struct error *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct connection place = { .name = (char *)path };
+	const struct sqlite_options *o = options;
+	struct pool_slot slot = { NULL };
+	struct stat st;
+	bool new_file = stat(path, &st) || st.st_size == 0;
+	void *rested = NULL;
+	char *key;
+	int rc = library_load(&library_sqlite, err);
+
+	if (rc)
 		return rc;
-	}
-	*out = db;
-	return 0;
+	pthread_once(&once, sqlite_configure);
+	if (o->create)
+		rc = sqlite_make_file(path, o, err);
+	if (!rc)
+		rc = sqlite_trust(path, o, err);
+	if (rc)
+		return rc;
+	key = xstrfmt("sqlite %d%d%d%d%d%d %" PRId64 " %s", o->create,
+		      o->private, o->read_only, o->wal, o->wal_if_new,
+		      o->keep_log, o->busy_timeout_us, path);
+	while (!(rc = pool_take(&slot, &place, key, &rested, err)) && rested &&
+	       (new_file || !sqlite_is_fit(rested)))
+		sqlite_end(rested);
+	free(key);
+	if (!rc && rested)
+		*out = rested;
+	return rc || rested
+		       ? rc
+		       : sqlite_open_new(out, &slot, path, o, new_file, err);
+}
+
+/* Nothing of its user stays. */
+static bool sqlite_may_rest(struct sqlite *db)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (db->changed || *db->path == ':' || stop_requested() ||
+	    sqlite3_next_stmt(db->handle, NULL))
+		return false;
+	sqlite_rollback(db);
+	if (db->function && sqlite3_create_function_v2(
+				    db->handle, db->function, 2, SQLITE_UTF8,
+				    NULL, NULL, NULL, NULL, NULL) != SQLITE_OK)
+		return false;
+	xassign(&db->function, NULL);
+	return sqlite3_get_autocommit(db->handle) &&
+	       !sqlite_exec(db, "PRAGMA query_only = OFF", &ignored);
 }
 
 void sqlite_close(struct sqlite *db)
 {
-	if (!db)
-		return;
-	sqlite3_close_v2(db->handle);
-	free(db->path);
-	free(db);
+	if (db && sqlite_may_rest(db))
+		pool_give(&db->slot, db, sqlite_end);
+	else if (db)
+		sqlite_end(db);
 }
 
 void sqlite_interrupt_all(struct sqlite *db)
@@ -364,6 +428,8 @@ int sqlite_add_predicate(struct sqlite *db, const char *name,
 {
 	struct sqlite_function *f = xcalloc(1, sizeof(*f));
 
+	db->changed |= db->function && strcmp(db->function, name) != 0;
+	xassign(&db->function, name);
 	f->predicate = predicate;
 	f->ctx = ctx;
 	/* SQLite frees `f` with the connection, and also when this fails. */

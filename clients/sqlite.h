@@ -42,7 +42,9 @@ struct sqlite_options {
 #define SQLITE_BUSY_US (10 * US_PER_SECOND)
 
 /* Also asks for the schema, so that a file that is no database is refused
- * here. */
+ * here. The file may be open still: one that is closed rests for a moment
+ * (core/base/pool.h). Pragmas may then have the values that the last user with
+ * the same options gave them. */
 int sqlite_open(struct sqlite **out, const char *path,
 		const struct sqlite_options *options, struct error *err);
 /* Rolls back what is open. Statements are finalized before. NULL is fine. */

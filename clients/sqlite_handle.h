@@ -5,8 +5,12 @@
 #include <sqlite3.h>
 
 #include "clients/sqlite.h"
+#include "core/base/pool.h"
 
 struct sqlite {
+	struct pool_slot slot;
+	char *function; /* the user's, or NULL; owned */
+	bool changed; /* fit only to be closed */
 	sqlite3 *handle;
 	char *path;
 	int64_t busy_timeout_us;

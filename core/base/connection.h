@@ -28,7 +28,7 @@ struct connection {
 	 * would, such as the log of a process that was killed. */
 	bool look;
 	/* So many sessions at most at once from one process; 0: no bound. */
-	unsigned sessions;
+	int64_t sessions;
 };
 
 /* An option in a URL's query that the engine itself understands

@@ -1,5 +1,6 @@
 #include "core/base/pool.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,10 +124,15 @@ static struct pool_count *pool_count(const char *connection)
 	return c;
 }
 
+static unsigned pool_asked(const struct connection *conn)
+{
+	return conn->sessions < UINT_MAX ? (unsigned)conn->sessions : UINT_MAX;
+}
+
 static unsigned pool_bound(const struct pool_count *c,
 			   const struct connection *conn)
 {
-	unsigned most = conn->sessions;
+	unsigned most = pool_asked(conn);
 
 	if (c->full && clock_monotonic_us() < c->full_until_us &&
 	    (!most || c->full < most))
@@ -177,6 +183,11 @@ static struct pool_idle *pool_find_file(const void *file)
 	return NULL;
 }
 
+static bool pool_is_file(const struct pool_idle *i)
+{
+	return !i->slot || i->slot->file;
+}
+
 /* All that are to be closed: files if asked, and what rests no longer than
  * until `by_us`. */
 static struct pool_idle *pool_cut_due(bool files, int64_t by_us)
@@ -186,7 +197,7 @@ static struct pool_idle *pool_cut_due(bool files, int64_t by_us)
 	while (*i) {
 		struct pool_idle *one;
 
-		if ((files && !(*i)->slot) || (*i)->until_us <= by_us) {
+		if ((files && pool_is_file(*i)) || (*i)->until_us <= by_us) {
 			one = pool_cut(i);
 			one->next = due;
 			due = one;
@@ -299,7 +310,7 @@ static int pool_room(const struct pool_count *c, const struct connection *conn,
 				 "connection %s: stopped while waiting for a "
 				 "session",
 				 c->connection);
-	if (!conn->sessions || c->open < conn->sessions)
+	if (!conn->sessions || c->open < pool_asked(conn))
 		return waited_us >= conn->connect_timeout_us;
 	if (waited_us < conn->silence_timeout_us)
 		return 0;
@@ -360,7 +371,8 @@ void pool_give(struct pool_slot *slot, void *session,
 
 	if (rests) {
 		pool_lock();
-		rests = pool_rest(session, end, slot, POOL_SESSION_US);
+		rests = pool_rest(session, end, slot,
+				  slot->file ? POOL_FILE_US : POOL_SESSION_US);
 		pool_unlock();
 	}
 	if (!rests)

@@ -28,6 +28,7 @@ struct pool_slot {
 	char *key; /* all that shapes the session; owned */
 	char *connection; /* the connection's name; owned */
 	int64_t born_us; /* monotonic */
+	bool file; /* it rests as a file does: POOL_FILE_US */
 };
 
 /* Begin a key with all of `conn` that shapes a session; the client adds its own

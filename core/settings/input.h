@@ -102,6 +102,10 @@ void settings_default_bad_rows(struct pipeline_input *in);
 int settings_check_pace(struct option_context *ctx, const struct settings *s,
 			const struct config_node *node,
 			struct pipeline_input *in);
+/* Has each connection of `p` as many sessions as `p` needs? */
+int settings_check_sessions(struct option_context *ctx,
+			    const struct config_node *node,
+			    const struct pipeline_settings *p);
 void settings_release_gate(struct gate_settings *gate);
 int settings_check_gate(struct option_context *ctx,
 			const struct config_node *node,

@@ -123,6 +123,14 @@ static const struct option timeout_options[] = {
 
 const struct option connection_options[] = {
 	CONNECTION_KEYS(OPTION_REQUIRED, NULL),
+	{ .name = "sessions",
+	  .type = OPTION_COUNT,
+	  OPTION_FIELD(struct connection, sessions),
+	  .default_text = "0",
+	  .doc = "Most sessions that one process has open there at once; 0 "
+		 "is as many as it needs. A pipeline needs up to 2 at its "
+		 "source, 2 at its destination, and 1 for each number that "
+		 "`pace` asks for." },
 	{ .name = NULL },
 };
 

@@ -173,6 +173,11 @@ int settings_fault(const struct pipeline_settings *p, struct error *err);
 const char *settings_run(const struct pipeline_settings *p); /* "run", "copy" */
 const char *settings_call(const struct pipeline_settings *p);
 
+/* Sessions of connection `c` that a run of `p` may have open at once. Runs side
+ * by side need the sum, or each may wait for what another one has. */
+int64_t settings_sessions(const struct pipeline_settings *p,
+			  const struct connection *c);
+
 /* The limits of `p`, replaced by those of `values` (texts as in the config, by
  * key); release `out`. CONFIG if a key cannot be changed in a run, or a value
  * does not fit. */
