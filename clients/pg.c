@@ -36,6 +36,11 @@ bool pg_alive(const struct pg *pg)
 	return !pg->lost && PQstatus(pg->conn) == CONNECTION_OK;
 }
 
+bool pg_has_failed(const struct pg *pg)
+{
+	return PQtransactionStatus(pg->conn) == PQTRANS_INERROR;
+}
+
 int pg_lost(struct pg *pg, struct error *err)
 {
 	char *text = xstrdup(PQerrorMessage(pg->conn));

@@ -39,6 +39,8 @@ void pg_close(struct pg *pg); /* NULL is fine */
 /* Ask the server to cancel what is running; safe from another thread. */
 void pg_interrupt(struct pg *pg);
 int pg_server_version(const struct pg *pg); /* 150018 */
+/* Has a statement of an open transaction failed? */
+bool pg_has_failed(const struct pg *pg);
 bool pg_alive(const struct pg *pg); /* false once the connection is lost */
 
 /* One or more commands, results dropped. */

@@ -108,6 +108,11 @@ static struct pg_asked *ahead_find(struct pg *pg, const char *sql, int n,
 	return NULL;
 }
 
+bool pg_ahead_has(struct pg *pg, const char *sql)
+{
+	return ahead_find(pg, sql, 0, NULL) != NULL;
+}
+
 int pg_ahead_take(struct pg *pg, PGresult **out, const char *sql, int n,
 		  const char *const *params, struct error *err)
 {

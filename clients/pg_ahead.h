@@ -30,6 +30,8 @@ int pg_ahead_ask_kept(struct pg *pg, struct error *err);
 void pg_ahead_know(struct pg *pg, const char *asked, const char *known);
 /* Is any answer left? */
 bool pg_ahead_any(const struct pg *pg);
+/* Is there one to this question, without values? */
+bool pg_ahead_has(struct pg *pg, const char *sql);
 void pg_ahead_drop(struct pg *pg);
 
 #endif

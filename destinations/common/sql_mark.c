@@ -151,6 +151,19 @@ int sql_mark_query(struct sql_mark *m, const struct mark_statement *statement,
 	return rc;
 }
 
+void sql_mark_tell(struct sql_mark *m, const struct mark_statement *statement,
+		   const struct mark_place *at, const struct mark_facts *facts,
+		   void (*told)(struct sql_mark *m, const char *sql,
+				const struct sql_values *values))
+{
+	struct sql_values values;
+	char *sql = mark_compose(m, statement, at, *facts, &values);
+
+	told(m, sql, &values);
+	strbuf_release(&values.now);
+	free(sql);
+}
+
 int sql_mark_change(struct sql_mark *m, const struct mark_statement *statement,
 		    const struct mark_place *at, const struct mark_facts *facts,
 		    int64_t *touched, struct error *err)

@@ -147,6 +147,11 @@ int sql_mark_end(struct sql_mark *m, int rc, struct error *err);
 /* The target, since prepare. */
 const struct target *sql_mark_target(const struct sql_mark *m);
 
+/* Tell one of an engine's statements as sql_mark_query() would run it. */
+void sql_mark_tell(struct sql_mark *m, const struct mark_statement *statement,
+		   const struct mark_place *at, const struct mark_facts *facts,
+		   void (*told)(struct sql_mark *m, const char *sql,
+				const struct sql_values *values));
 /* Run one of an engine's statements. */
 int sql_mark_query(struct sql_mark *m, const struct mark_statement *statement,
 		   const struct mark_place *at, const struct mark_facts *facts,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "clients/pg_owned.h"
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
@@ -54,7 +55,8 @@ static const char code_sql[] =
 	"      pg_get_userbyid(o.relowner)), ', ')\n"
 	"   FROM pg_constraint f JOIN pg_class o ON o.oid = f.conrelid\n"
 	"   WHERE f.confrelid IN " FAMILY " AND f.contype = 'f'\n"
-	"     AND NOT " REFERRER_IS_OURS ")), '')\n"
+	"     AND NOT " REFERRER_IS_OURS ")), ''),\n"
+	"  set_config('" CATALOG_FOUND_SETTING "', c.oid::text, true)\n"
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -69,7 +71,8 @@ static const char columns_sql[] =
 	"FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid\n"
 	"LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'\n"
 	"LEFT JOIN pg_collation l ON l.oid = a.attcollation\n"
-	"WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped\n"
+	"WHERE a.attrelid = " CATALOG_OID "\n"
+	"  AND a.attnum > 0 AND NOT a.attisdropped\n"
 	"ORDER BY a.attnum";
 
 /* Unique indexes without predicate or expression, column by column, with the
@@ -88,7 +91,8 @@ static const char unique_sql[] =
 	"  AND m.amopstrategy = 3\n"
 	"JOIN pg_operator o ON o.oid = m.amopopr\n"
 	"JOIN pg_namespace n ON n.oid = o.oprnamespace\n"
-	"WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid\n"
+	"WHERE i.indrelid = " CATALOG_OID "\n"
+	"  AND i.indisunique AND i.indisvalid\n"
 	"  AND i.indpred IS NULL AND i.indexprs IS NULL\n"
 	"  AND k.position <= i.indnkeyatts\n"
 	"ORDER BY i.indexrelid, k.position";
@@ -133,7 +137,7 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 	const char *params[] = { schema_name, table };
 	struct pg_result *r = NULL;
 	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
-	int rc = pg_query(pg, &r, sql, "ttttttt????tt???", 2, params, err);
+	int rc = pg_query(pg, &r, sql, "ttttttt????tt???t", 2, params, err);
 
 	free(sql);
 	if (rc || !pg_rows(r)) {
@@ -142,6 +146,7 @@ static int catalog_relation(struct pg *pg, const char *schema_name,
 	}
 	out->exists = true;
 	out->oid = (uint32_t)catalog_number(r, 0, 0);
+	pg_ahead_know(pg, CATALOG_FOUND_LAST, pg_value(r, 0, 0));
 	out->kind = *pg_value(r, 0, 1);
 	out->row_security = catalog_bool(r, 0, 2);
 	out->rules = catalog_bool(r, 0, 3);
@@ -245,6 +250,20 @@ static int catalog_unique(struct pg *pg, const char *oid,
 	return rc;
 }
 
+void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
+			    const char *table, const struct schema *schema)
+{
+	const char *params[] = { schema_name, table };
+	const char *found[] = { CATALOG_FOUND_LAST };
+	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
+
+	pg_ahead_add(pg, sql, 2, params);
+	pg_ahead_add(pg, columns_sql, 1, found);
+	if (schema)
+		pg_ahead_add(pg, unique_sql, 1, found);
+	free(sql);
+}
+
 int postgres_catalog_read(struct pg *pg, const char *schema_name,
 			  const char *table, const struct schema *schema,
 			  struct catalog_table *out, struct error *err)
@@ -305,14 +324,9 @@ static int catalog_take_type(struct pg *pg, const struct pg_result *r, int row,
 }
 
 /* One row for each native type name that is a type here. */
-static int catalog_resolve(struct pg *pg, const struct schema *schema,
-			   struct sql_type *types, struct error *err)
+static void catalog_write_types(struct strbuf *sql, const struct schema *schema)
 {
-	struct strbuf sql = STRBUF_INIT;
-	struct pg_result *r = NULL;
-	int rc;
-
-	strbuf_addstr(&sql,
+	strbuf_addstr(sql,
 		      "SELECT v.i, t.oid,\n"
 		      "  CASE t.typtype WHEN 'd' THEN t.typbasetype\n"
 		      "    ELSE t.oid END, coalesce(b.typtype, t.typtype)\n"
@@ -322,16 +336,26 @@ static int catalog_resolve(struct pg *pg, const struct schema *schema,
 
 		if (!native)
 			continue;
-		strbuf_addf(&sql, ", (%zu, ", i);
-		sql_quote_literal(&sql, native);
-		strbuf_addch(&sql, ')');
+		strbuf_addf(sql, ", (%zu, ", i);
+		sql_quote_literal(sql, native);
+		strbuf_addch(sql, ')');
 		free(native);
 	}
-	strbuf_addstr(&sql, ") AS v(i, name)\n"
-			    "JOIN pg_type t ON t.oid = to_regtype(v.name)\n"
-			    "LEFT JOIN pg_type b ON b.oid = t.typbasetype\n"
-			    "  AND t.typtype = 'd'\n"
-			    "WHERE t.typtype <> 'p'");
+	strbuf_addstr(sql, ") AS v(i, name)\n"
+			   "JOIN pg_type t ON t.oid = to_regtype(v.name)\n"
+			   "LEFT JOIN pg_type b ON b.oid = t.typbasetype\n"
+			   "  AND t.typtype = 'd'\n"
+			   "WHERE t.typtype <> 'p'");
+}
+
+static int catalog_resolve(struct pg *pg, const struct schema *schema,
+			   struct sql_type *types, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct pg_result *r = NULL;
+	int rc;
+
+	catalog_write_types(&sql, schema);
 	rc = pg_query(pg, &r, sql.data, "tttt", 0, NULL, err);
 	for (int i = 0; !rc && i < pg_rows(r); i++)
 		rc = catalog_take_type(pg, r, i, schema, types, err);
@@ -340,26 +364,75 @@ static int catalog_resolve(struct pg *pg, const struct schema *schema,
 	return rc;
 }
 
-/* to_regtype() drops the modifier; the description of a query has it. */
+static void catalog_begin_nulls(struct strbuf *sql)
+{
+	strbuf_addstr(sql, "SELECT NULL");
+}
+
+static void catalog_end_nulls(struct strbuf *sql)
+{
+	strbuf_addstr(sql, " WHERE false");
+}
+
+/* to_regtype() drops the modifier; the description of an answer has it. */
 static int catalog_modifiers(struct pg *pg, const struct schema *schema,
 			     struct sql_type *types, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
-	struct pg_field *fields = NULL;
-	size_t n_fields = 0, field = 1;
-	int rc;
+	struct pg_result *r = NULL;
+	int rc, field = 1;
 
-	strbuf_addstr(&sql, "SELECT NULL");
+	catalog_begin_nulls(&sql);
 	for (size_t i = 0; i < schema->n_columns; i++)
 		if (types[i].name)
 			strbuf_addf(&sql, ", NULL::%s", types[i].name);
-	rc = pg_describe(pg, sql.data, &fields, &n_fields, err);
+	catalog_end_nulls(&sql);
+	rc = pg_query(pg, &r, sql.data, NULL, 0, NULL, err);
 	for (size_t i = 0; !rc && i < schema->n_columns; i++)
-		if (types[i].name && field < n_fields)
-			types[i].modifier = fields[field++].modifier;
-	pg_fields_free(fields, n_fields);
+		if (types[i].name && field < pg_columns(r))
+			types[i].modifier = pg_modifier(r, field++);
+	pg_result_free(r);
 	strbuf_release(&sql);
 	return rc;
+}
+
+/* The types that each server has are written without a schema. For others, the
+ * first answer tells whether they are here. */
+static void catalog_modifiers_ahead(struct pg *pg, const struct schema *schema)
+{
+	struct strbuf sql = STRBUF_INIT;
+	bool known = true;
+
+	catalog_begin_nulls(&sql);
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		char *native = catalog_native(schema, i);
+
+		if (native)
+			strbuf_addf(&sql, ", NULL::%s", native);
+		known &= !native || !strpbrk(native, ".\"");
+		free(native);
+	}
+	catalog_end_nulls(&sql);
+	if (known)
+		pg_ahead_add(pg, sql.data, 0, NULL);
+	strbuf_release(&sql);
+}
+
+static bool catalog_is_native(const struct schema *schema)
+{
+	return schema->engine && !strcmp(schema->engine, "postgres");
+}
+
+void postgres_catalog_wanted_ahead(struct pg *pg, const struct schema *schema)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	if (!catalog_is_native(schema))
+		return;
+	catalog_write_types(&sql, schema);
+	pg_ahead_add(pg, sql.data, 0, NULL);
+	catalog_modifiers_ahead(pg, schema);
+	strbuf_release(&sql);
 }
 
 int postgres_catalog_wanted(struct pg *pg, const struct schema *schema,
@@ -368,7 +441,7 @@ int postgres_catalog_wanted(struct pg *pg, const struct schema *schema,
 {
 	int rc = 0;
 
-	if (schema->engine && !strcmp(schema->engine, "postgres")) {
+	if (catalog_is_native(schema)) {
 		rc = catalog_resolve(pg, schema, types, err);
 		if (!rc)
 			rc = catalog_modifiers(pg, schema, types, err);

@@ -9,6 +9,14 @@
 #include "core/base/strlist.h"
 #include "destinations/postgres/types.h"
 
+/* A statement's $1 is the oid of a table. 0 is the one that was found last in
+ * the transaction, so that one message may find a table and ask about it. */
+#define CATALOG_FOUND_SETTING "tidemark.found"
+#define CATALOG_FOUND_LAST    "0"
+#define CATALOG_OID                                                            \
+	"coalesce(nullif($1::oid, 0), nullif(\n"                               \
+	"    current_setting('" CATALOG_FOUND_SETTING "', true), '')::oid)"
+
 struct catalog_column {
 	char *name;
 	struct sql_type type;
@@ -85,6 +93,9 @@ void postgres_catalog_table_release(struct catalog_table *t);
 int postgres_catalog_read(struct pg *pg, const char *schema_name,
 			  const char *table, const struct schema *schema,
 			  struct catalog_table *out, struct error *err);
+/* Ask ahead for what it reads. */
+void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
+			    const char *table, const struct schema *schema);
 const struct catalog_column *
 postgres_catalog_find(const struct catalog_table *t, const char *name);
 
@@ -94,5 +105,7 @@ postgres_catalog_find(const struct catalog_table *t, const char *name);
 int postgres_catalog_wanted(struct pg *pg, const struct schema *schema,
 			    struct sql_type *types, enum mapping *mappings,
 			    struct error *err);
+/* Ask ahead for what it reads. */
+void postgres_catalog_wanted_ahead(struct pg *pg, const struct schema *schema);
 
 #endif

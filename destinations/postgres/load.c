@@ -350,13 +350,28 @@ static int load_rows(struct sql_mark *m, const struct batch *b,
 	return postgres_signature_check_again(d, err);
 }
 
+/* A column or a table that is gone: the next try prepares anew. */
+static int load_stage(struct postgres_destination *d, struct error *err)
+{
+	int rc = postgres_prepare_stage(d, err);
+
+	if (rc != -ERROR_SCHEMA)
+		return rc;
+	error_clear(err);
+	return postgres_signature_refuse(d->target, err);
+}
+
 static int load_ready(struct sql_mark *m, const struct batch *b, bool keys,
 		      struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)m;
 	int rc = row_order_build(&d->order, b, err);
 
-	return rc || keys ? rc : load_check_nulls(d, b, err);
+	if (!rc && !keys)
+		rc = load_check_nulls(d, b, err);
+	if (!rc && b->n_rows && !d->staged)
+		rc = load_stage(d, err);
+	return rc;
 }
 
 const struct sql_load_engine postgres_load_engine = {

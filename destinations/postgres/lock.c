@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "clients/pg_ahead.h"
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -54,46 +55,104 @@ static void lock_explain_ddl(struct postgres_destination *d,
 	free(key);
 }
 
-int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
-			unsigned what, struct error *err)
+static char *lock_row_sql(const struct place *place, const char *pipeline,
+			  bool target)
 {
 	struct strbuf sql = STRBUF_INIT;
-	int rc;
 
-	strbuf_addstr(&sql,
-		      "BEGIN; SET LOCAL lock_timeout = '" PG_LOCK_WAIT "';\n");
-	if (d->lease_us)
-		strbuf_addf(&sql,
-			    "SET LOCAL idle_in_transaction_session_timeout = "
-			    "%" PRId64 ";\n",
-			    d->lease_us / 1000);
-	if (what & LOCK_DDL)
-		strbuf_addf(&sql, "SELECT pg_advisory_xact_lock(%d);\n",
-			    DDL_LOCK);
-	if (what & LOCK_ROW) {
-		postgres_owned_hold(&sql, &d->place);
-		strbuf_addf(&sql, "SELECT FROM %s WHERE pipeline = ",
-			    d->place.watermark);
-		sql_quote_literal(&sql, pipeline);
-		if (what & LOCK_TARGET) {
-			strbuf_addstr(&sql, " OR target = ");
-			sql_quote_literal(&sql, d->place.table);
-			strbuf_addstr(&sql, " ORDER BY pipeline");
-		}
-		strbuf_addstr(&sql, " FOR UPDATE;\n");
+	strbuf_addf(&sql, "SELECT FROM %s WHERE pipeline = ", place->watermark);
+	sql_quote_literal(&sql, pipeline);
+	if (target) {
+		strbuf_addstr(&sql, " OR target = ");
+		sql_quote_literal(&sql, place->table);
+		strbuf_addstr(&sql, " ORDER BY pipeline");
 	}
-	strbuf_addstr(&sql, "SET LOCAL lock_timeout TO DEFAULT");
-	if (what & LOCK_TABLE)
-		strbuf_addf(&sql, ";\nLOCK TABLE %s IN ROW EXCLUSIVE MODE",
-			    d->rows);
-	rc = pg_exec(d->pg, sql.data, err);
-	strbuf_release(&sql);
-	if (!rc || !pg_alive(d->pg))
-		return rc;
+	strbuf_addstr(&sql, " FOR UPDATE");
+	return strbuf_detach(&sql);
+}
+
+static void lock_add(struct strlist *out, char *sql)
+{
+	strlist_add(out, sql);
+	free(sql);
+}
+
+static void lock_statements(const struct place *place, int64_t lease_us,
+			    const char *pipeline, unsigned what,
+			    struct strlist *out)
+{
+	strlist_add(out, "BEGIN");
+	strlist_add(out, "SET LOCAL lock_timeout = '" PG_LOCK_WAIT "'");
+	if (lease_us)
+		lock_add(out, xstrfmt("SET LOCAL "
+				      "idle_in_transaction_session_timeout = "
+				      "%" PRId64,
+				      lease_us / 1000));
+	if (what & LOCK_DDL)
+		lock_add(out,
+			 xstrfmt("SELECT pg_advisory_xact_lock(%d)", DDL_LOCK));
+	if (what & LOCK_ROW) {
+		postgres_owned_hold(out, place);
+		lock_add(out,
+			 lock_row_sql(place, pipeline, what & LOCK_TARGET));
+	}
+	strlist_add(out, "SET LOCAL lock_timeout TO DEFAULT");
+}
+
+/* Roll back, and say why. */
+static int lock_failed(struct postgres_destination *d, const char *pipeline,
+		       unsigned what, struct error *err)
+{
+	if (!pg_alive(d->pg))
+		return -(int)err->code;
 	postgres_session_rollback(d);
 	if (pg_lock_missed(err) && (what & LOCK_ROW))
 		lock_explain_row(d, pipeline, err);
 	if (pg_lock_missed(err) && (what & LOCK_DDL))
 		lock_explain_ddl(d, pipeline, err);
 	return postgres_owned_explain(d->pg, &d->place, err);
+}
+
+int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
+			unsigned what, struct error *err)
+{
+	struct strlist sql = STRLIST_INIT;
+	int rc;
+
+	lock_statements(&d->place, d->lease_us, pipeline, what, &sql);
+	if (what & LOCK_TABLE)
+		lock_add(&sql, xstrfmt("LOCK TABLE %s IN ROW EXCLUSIVE MODE",
+				       d->rows));
+	rc = pg_exec_list(d->pg, &sql, err);
+	strlist_release(&sql);
+	return rc ? lock_failed(d, pipeline, what, err) : 0;
+}
+
+void postgres_lock_ahead(struct postgres_destination *d,
+			 const struct place *place, int64_t lease_us,
+			 const char *pipeline)
+{
+	struct strlist sql = STRLIST_INIT;
+
+	lock_statements(place, lease_us, pipeline, LOCK_ROW, &sql);
+	for (size_t i = 0; i < sql.n; i++)
+		pg_ahead_add(d->pg, sql.items[i], 0, NULL);
+	strlist_release(&sql);
+}
+
+int postgres_lock_asked(struct postgres_destination *d, const char *pipeline,
+			struct error *err)
+{
+	struct strlist sql = STRLIST_INIT;
+	int rc = 0;
+
+	lock_statements(&d->place, d->lease_us, pipeline, LOCK_ROW, &sql);
+	for (size_t i = 0; !rc && i < sql.n; i++) {
+		struct pg_result *r = NULL;
+
+		rc = pg_query(d->pg, &r, sql.items[i], NULL, 0, NULL, err);
+		pg_result_free(r);
+	}
+	strlist_release(&sql);
+	return rc ? lock_failed(d, pipeline, LOCK_ROW, err) : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "destinations/postgres/ahead.h"
 #include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
@@ -29,7 +30,7 @@ static const char table_sql[] =
 	"END"
 #define READ_ROW "\nFROM " SQL_MARKS " w WHERE pipeline = $1"
 
-static const struct mark_statement read_mark = {
+const struct mark_statement postgres_read_mark = {
 	READ_COLUMNS READ_ROW,
 	{ MARK_PIPELINE, MARK_SHARED },
 	"?ttt",
@@ -51,7 +52,7 @@ static const struct mark_statement read_held = {
 };
 
 /* The same, and with it the marks that others have of the target. */
-static const struct mark_statement read_all = {
+const struct mark_statement postgres_read_all = {
 	READ_COLUMNS ",\n"
 		     "  pipeline = $1, pipeline\n"
 		     "FROM " SQL_MARKS " w WHERE pipeline = $1\n"
@@ -204,7 +205,8 @@ void postgres_mark_table_sql(struct strbuf *sb, const struct place *place)
 int postgres_mark_read(struct postgres_destination *d, const char *pipeline,
 		       bool lock, struct checkpoint *out, struct error *err)
 {
-	return sql_mark_read(&d->mark, lock ? &read_locked : &read_mark, NULL,
+	return sql_mark_read(&d->mark,
+			     lock ? &read_locked : &postgres_read_mark, NULL,
 			     pipeline, out, err);
 }
 
@@ -261,8 +263,8 @@ static int mark_drop_leftover(struct postgres_destination *d, struct error *err)
 	int rc = 0;
 
 	if (!d->target->refresh)
-		rc = pg_query(d->pg, &r, "SELECT to_regclass($1)", "1?", 1,
-			      params, err);
+		rc = pg_query(d->pg, &r, postgres_leftover_sql, "1?", 1, params,
+			      err);
 	if (!rc && r && pg_value(r, 0, 0))
 		rc = postgres_refresh_drop_leftover(d, err);
 	pg_result_free(r);
@@ -274,11 +276,20 @@ static int mark_read_settled(struct postgres_destination *d,
 			     struct checkpoint *out, struct error *err)
 {
 	const char *pipeline = d->target->pipeline;
-	int rc = postgres_lock_begin(d, pipeline, LOCK_ROW, err);
+	struct pg_result *r = NULL;
+	int rc = postgres_ahead_settled(d, err);
 
 	if (!rc)
-		rc = postgres_mark_read(d, pipeline, false, out, err);
-	postgres_session_rollback(d);
+		rc = postgres_lock_asked(d, pipeline, err);
+	if (rc)
+		return rc;
+	rc = postgres_mark_read(d, pipeline, false, out, err);
+	if (!rc)
+		rc = pg_query(d->pg, &r, postgres_rollback_sql, NULL, 0, NULL,
+			      err);
+	pg_result_free(r);
+	if (rc)
+		postgres_session_rollback(d);
 	return rc;
 }
 
@@ -286,8 +297,10 @@ static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
 		       struct error *err)
 {
 	struct postgres_destination *d = (struct postgres_destination *)k;
-	int rc = mark_drop_leftover(d, err);
+	int rc = postgres_ahead_settled(d, err);
 
+	if (!rc)
+		rc = mark_drop_leftover(d, err);
 	if (!rc)
 		rc = mark_read_settled(d, out, err);
 	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
@@ -302,8 +315,7 @@ static int mark_look_at(struct postgres_destination *d,
 	struct pg_result *r = NULL;
 	int rc;
 
-	strbuf_addstr(&sql, "SELECT to_regclass($1), to_regclass($2),\n  ");
-	postgres_owned_add_fault(&sql, "$2");
+	postgres_ahead_look_sql(&sql);
 	rc = pg_query(d->pg, &r, sql.data, "1???", ARRAY_SIZE(params), params,
 		      err);
 	strbuf_release(&sql);
@@ -330,15 +342,19 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 		return rc;
 	out->at = mark_place_of(place);
 	out->where = "the destination";
-	return look == MARK_LOOK_NAMES ? 0 : mark_look_at(d, place, out, err);
+	if (look == MARK_LOOK_NAMES)
+		return 0;
+	if (look == MARK_LOOK_ALL)
+		rc = postgres_ahead_recover(d, place, target, err);
+	return rc ? rc : mark_look_at(d, place, out, err);
 }
 
 static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 			 const char *pipeline, struct checkpoint *out,
 			 struct error *err)
 {
-	return sql_mark_read_all((struct sql_mark *)k, &read_all, &f->at,
-				 pipeline, out, err);
+	return sql_mark_read_all((struct sql_mark *)k, &postgres_read_all,
+				 &f->at, pipeline, out, err);
 }
 
 static void mark_lose(struct mark_found *f)

@@ -87,27 +87,37 @@ int postgres_owned_explain(struct pg *pg, const struct place *place,
 	return rc;
 }
 
-void postgres_owned_hold(struct strbuf *sql, const struct place *place)
+void postgres_owned_stop(struct strbuf *sql, const struct place *place)
 {
-	strbuf_addf(sql,
-		    "LOCK TABLE %s IN ROW EXCLUSIVE MODE;\n" PG_OWNED_STOP_BEGIN
-		    "SELECT ",
-		    place->watermark);
+	strbuf_addstr(sql, PG_OWNED_STOP_BEGIN "SELECT ");
 	postgres_owned_add_fault(sql, "n.name");
 	strbuf_addstr(sql, " FROM (VALUES (");
 	sql_quote_literal(sql, place->watermark);
-	strbuf_addstr(sql, "::text)) AS n(name)" PG_OWNED_STOP_END ";\n");
+	strbuf_addstr(sql, "::text)) AS n(name)" PG_OWNED_STOP_END);
+}
+
+void postgres_owned_hold(struct strlist *out, const struct place *place)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	strbuf_addf(&sql, "LOCK TABLE %s IN ROW EXCLUSIVE MODE",
+		    place->watermark);
+	strlist_add(out, sql.data);
+	strbuf_reset(&sql);
+	postgres_owned_stop(&sql, place);
+	strlist_add(out, sql.data);
+	strbuf_release(&sql);
 }
 
 int postgres_owned_check(struct postgres_destination *d,
 			 const struct place *place, struct error *err)
 {
-	struct strbuf sql = STRBUF_INIT;
+	struct strlist sql = STRLIST_INIT;
 	int rc;
 
 	postgres_owned_hold(&sql, place);
-	rc = pg_exec(d->pg, sql.data, err);
-	strbuf_release(&sql);
+	rc = pg_exec_list(d->pg, &sql, err);
+	strlist_release(&sql);
 	if (!rc || !pg_alive(d->pg))
 		return rc;
 	postgres_session_rollback(d);

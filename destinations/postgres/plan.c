@@ -4,28 +4,9 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 #include "destinations/common/refusals.h"
+#include "destinations/postgres/ahead.h"
 #include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
-
-#define READABLE_FAULT PG_OWNED_OWNER("v.relowner")
-
-/* One row about the place of the target; the fault of the marks comes last. */
-static const char surroundings_sql[] =
-	"SELECT n.oid IS NOT NULL,\n"
-	"  coalesce(has_schema_privilege(n.oid, 'CREATE'),\n"
-	"  has_database_privilege(current_database(), 'CREATE')),\n"
-	"  w.oid IS NOT NULL, v.relkind,\n"
-	"  v.relkind = 'v' AND pg_get_viewdef(v.oid)\n"
-	"  LIKE '%DESC NULLS LAST, %" NAME_RAW_SEQ " DESC%',\n"
-	"  " READABLE_FAULT ",\n"
-	"  has_database_privilege(current_database(), 'TEMPORARY'),\n"
-	"  quote_ident(current_database()),\n  ";
-static const char surroundings_from_sql[] =
-	"\nFROM (VALUES (1)) AS one(i)\n"
-	"LEFT JOIN pg_namespace n ON n.nspname = $1\n"
-	"LEFT JOIN pg_class w ON w.relnamespace = n.oid\n"
-	"  AND w.relname = '" NAME_WATERMARK_TABLE "'\n"
-	"LEFT JOIN pg_class v ON v.relnamespace = n.oid AND v.relname = $2";
 
 static int plan_look_around(struct postgres_plan *plan, struct pg *pg,
 			    struct error *err)
@@ -38,9 +19,7 @@ static int plan_look_around(struct postgres_plan *plan, struct pg *pg,
 	struct pg_result *r = NULL;
 	int rc;
 
-	strbuf_addstr(&sql, surroundings_sql);
-	postgres_owned_add_fault(&sql, "$3");
-	strbuf_addstr(&sql, surroundings_from_sql);
+	postgres_ahead_around_sql(&sql);
 	rc = pg_query(pg, &r, sql.data, "1ttt???tt?", ARRAY_SIZE(params),
 		      params, err);
 	strbuf_release(&sql);
@@ -97,10 +76,7 @@ static int plan_history(struct postgres_plan *plan, struct pg *pg,
 
 	if (!base->has_watermark || plan->around.mark_fault)
 		return 0;
-	sql = xstrfmt("SELECT created_target, watermark IS NOT NULL,\n"
-		      "  target_rows, target_id FROM %s\n"
-		      "WHERE pipeline = $1 AND target = $2",
-		      base->place->watermark);
+	sql = postgres_ahead_history_sql(base->place);
 	rc = pg_query(pg, &r, sql, "tttt", 2, params, err);
 	if (!rc && pg_rows(r)) {
 		base->marked = *pg_value(r, 0, 1) == 't';
@@ -357,8 +333,7 @@ static int postgres_plan_has_rows(const struct plan *plan, bool *out,
 {
 	struct postgres_destination *d =
 		(struct postgres_destination *)plan->destination;
-	char *sql =
-		xstrfmt("SELECT EXISTS (SELECT FROM %s)", plan->place->rows);
+	char *sql = postgres_ahead_rows_sql(plan->place);
 	struct pg_result *r = NULL;
 	int rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
 

@@ -42,8 +42,6 @@ static int postgres_open(struct destination **out,
 	pthread_mutex_init(&d->swapping, NULL);
 	connection_copy(&d->conn, conn);
 	rc = postgres_session_open(d, &d->pg, err);
-	if (!rc)
-		rc = postgres_session_start(d, err);
 	if (rc)
 		postgres_close(&d->mark.keeper.base);
 	else
@@ -68,7 +66,12 @@ static int postgres_inspect(struct destination *base,
 
 static const char *postgres_session(struct destination *base)
 {
-	return ((struct postgres_destination *)base)->session;
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct error ignored = ERROR_INIT;
+
+	if (!*d->session)
+		postgres_session_start(d, &ignored);
+	return d->session;
 }
 
 static void postgres_interrupt(struct destination *base)

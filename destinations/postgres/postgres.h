@@ -2,6 +2,7 @@
  * Shared by the files of this folder: the open destination, and the steps of
  * its work.
  * - postgres.c holds the ops table, session.c opens sessions.
+ * - ahead.c asks many questions in one message.
  * - catalog.c reads the existing tables, plan.c decides, prepare.c alters.
  * - mark.c keeps _tidemark_watermark, commit.c finds out about a COMMIT.
  * - statements.c writes SQL, joins.c sees to their plans, load.c loads.
@@ -71,6 +72,8 @@ struct postgres_destination {
 	 * last batch were new. */
 	bool direct;
 	bool probes; /* ask about the first large batch whether it may */
+	bool staged; /* the stage is there, and `direct` is known */
+	unsigned use; /* the number of the session's use; 0: none yet */
 	char *refresh_key; /* the advisory lock that this session holds */
 };
 
@@ -122,7 +125,9 @@ void postgres_ddl_copy(struct postgres_plan *plan, const struct place *place,
 		       const struct target *target,
 		       const enum drift_step *steps);
 
-/* prepare.c */
+/* prepare.c. The stage is made when the first rows are to come:
+ * `ready` asks for it, outside of a transaction. */
+int postgres_prepare_stage(struct postgres_destination *d, struct error *err);
 int postgres_prepare(struct destination *base, const struct target *target,
 		     struct error *err);
 
@@ -141,6 +146,13 @@ enum {
 };
 int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 			unsigned what, struct error *err);
+/* The same with LOCK_ROW: add its statements to a message; read their
+ * answers. */
+void postgres_lock_ahead(struct postgres_destination *d,
+			 const struct place *place, int64_t lease_us,
+			 const char *pipeline);
+int postgres_lock_asked(struct postgres_destination *d, const char *pipeline,
+			struct error *err);
 /* The pid that has the advisory lock $1. */
 extern const char postgres_lock_advisory_sql[];
 
@@ -287,7 +299,8 @@ int postgres_stage_create(struct postgres_destination *d, struct error *err);
 /* Open the session; also to reconnect. */
 int postgres_session_open(struct postgres_destination *d, struct pg **out,
 			  struct error *err);
-/* The session's name: its pid and when it began. */
+/* Ask ahead for the session's name: its pid and when it began. */
+void postgres_session_ahead(struct postgres_destination *d);
 int postgres_session_start(struct postgres_destination *d, struct error *err);
 /* End the one of that name, if it is still there: it may hold locks although
  * nobody talks to it any more. Through any connection. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
@@ -212,16 +213,35 @@ static int prepare_direct(struct postgres_destination *d, struct error *err)
 	return rc;
 }
 
+int postgres_prepare_stage(struct postgres_destination *d, struct error *err)
+{
+	int rc = d->staged ? 0 : postgres_stage_create(d, err);
+
+	return rc ? rc : prepare_direct(d, err);
+}
+
+/* Nothing was altered since the plan was made. */
+static void prepare_take_table(struct postgres_destination *d,
+			       struct postgres_plan *plan)
+{
+	postgres_catalog_table_release(&d->table);
+	d->table = plan->table;
+	postgres_catalog_table_init(&plan->table);
+}
+
 static int prepare_session(struct postgres_destination *d,
-			   const struct postgres_plan *plan, struct error *err)
+			   struct postgres_plan *plan, struct error *err)
 {
 	const char *table = d->target->refresh ? d->place.build : d->place.base;
-	int rc = d->target->preview
-			 ? postgres_preview_make(d, plan, err)
-			 : postgres_catalog_read(d->pg, d->place.schema, table,
-						 d->target->schema, &d->table,
-						 err);
+	int rc = 0;
 
+	if (d->target->preview)
+		rc = postgres_preview_make(d, plan, err);
+	else if (d->target->refresh || plan->base.inspection.ddl.n)
+		rc = postgres_catalog_read(d->pg, d->place.schema, table,
+					   d->target->schema, &d->table, err);
+	else
+		prepare_take_table(d, plan);
 	if (!rc && !d->table.exists)
 		rc = error_set(err, ERROR_SCHEMA, "table %s has disappeared",
 			       d->rows);
@@ -233,8 +253,8 @@ static int prepare_session(struct postgres_destination *d,
 	if (rc)
 		return rc;
 	postgres_statements_make(d, plan);
-	rc = postgres_stage_create(d, err);
-	return rc ? rc : prepare_direct(d, err);
+	d->staged = false;
+	return d->target->preview ? postgres_prepare_stage(d, err) : 0;
 }
 
 /* It writes nothing any more, and is not to hold what it has locked. Where
@@ -244,10 +264,13 @@ static void prepare_end_predecessor(struct postgres_destination *d,
 {
 	struct error err = ERROR_INIT;
 
-	if (w->claim && w->predecessor && *w->predecessor &&
-	    postgres_session_end(d->pg, w->predecessor, &err))
+	if (!w->claim || !w->predecessor || !*w->predecessor)
+		return;
+	if (postgres_session_end(d->pg, w->predecessor, &err))
 		log_debug("session %s of the run before: %s", w->predecessor,
 			  err.message);
+	/* It may have been at work when recover() looked. */
+	pg_ahead_drop(d->pg);
 }
 
 int postgres_prepare(struct destination *base, const struct target *target,
@@ -261,6 +284,10 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	d->target = NULL;
 	d->mark.refreshed = d->mark.built = 0;
 	d->lease_us = target->writer.lease_us;
+	/* An unclear COMMIT would want to end it. */
+	rc = *d->session ? 0 : postgres_session_start(d, err);
+	if (rc)
+		return rc;
 	prepare_end_predecessor(d, &target->writer);
 	rc = postgres_place_set(&d->place, d->pg, target, err);
 	if (!rc && target->refresh && !target->preview)

@@ -1,9 +1,20 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "clients/pg_ahead.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "destinations/postgres/postgres.h"
+
+/* A server whose client has died in the middle of a statement notices, and lets
+ * go of its locks. It is new in 14, and other systems than Linux have it since
+ * 16, or refuse it. */
+#define SESSION_CHECK                                                          \
+	"SELECT set_config(name, '10s', false) FROM pg_catalog.pg_settings\n"  \
+	"WHERE name = 'client_connection_check_interval'\n"                    \
+	"  AND (version() LIKE '%linux%'\n"                                    \
+	"    OR current_setting('server_version_num')::int >= 160000\n"        \
+	"    AND version() ~ 'darwin|bsd')"
 
 /* Settings of the pinned session. The stage's schema comes last, so that
  * nothing in it can stand for a catalog. The merge looks keys up in the
@@ -18,18 +29,7 @@ static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
 				  "SET enable_hashjoin = off;\n"
 				  "SET enable_mergejoin = off;\n"
 				  "SET jit = off;\n"
-				  "SET temp_buffers = '32MB'";
-
-/* A server whose client has died in the middle of a statement notices, and
- * lets go of its locks. New in 14, and not on every system. */
-static void session_set_check(struct pg *pg)
-{
-	struct error ignored = ERROR_INIT;
-
-	if (pg_server_version(pg) >= 140000)
-		pg_exec(pg, "SET client_connection_check_interval = '10s'",
-			&ignored);
-}
+				  "SET temp_buffers = '32MB';\n" SESSION_CHECK;
 
 /* A session may serve one pipeline after another. So its name has the number of
  * its use, which it holds as a lock for others to see: "tdmk" in bytes, and the
@@ -49,11 +49,29 @@ static const char session_end_sql[] =
 	"  AND l.classid = " SESSION_USE " AND l.objsubid = 2\n"
 	"WHERE a.pid || ' ' || a.backend_start || ' ' || l.objid = $1";
 
-int postgres_session_start(struct postgres_destination *d, struct error *err)
+/* The number of the next use, as text: caller frees. */
+static char *session_use(struct postgres_destination *d)
 {
 	static atomic_uint uses;
+
+	if (!d->use)
+		d->use = (atomic_fetch_add(&uses, 1) + 1) & INT32_MAX;
+	return xstrfmt("%u", d->use);
+}
+
+void postgres_session_ahead(struct postgres_destination *d)
+{
+	char *use = session_use(d);
+	const char *param = use;
+
+	pg_ahead_add(d->pg, session_name_sql, 1, &param);
+	free(use);
+}
+
+int postgres_session_start(struct postgres_destination *d, struct error *err)
+{
 	struct pg_result *r = NULL;
-	char *use = xstrfmt("%u", (atomic_fetch_add(&uses, 1) + 1) & INT32_MAX);
+	char *use = session_use(d);
 	const char *param = use;
 	int rc = pg_query(d->pg, &r, session_name_sql, "tt", 1, &param, err);
 
@@ -61,6 +79,7 @@ int postgres_session_start(struct postgres_destination *d, struct error *err)
 		free(d->session);
 		d->session = xstrdup(pg_value(r, 0, 0));
 	}
+	d->use = 0;
 	pg_result_free(r);
 	free(use);
 	return rc;
@@ -79,21 +98,12 @@ int postgres_session_open(struct postgres_destination *d, struct pg **out,
 			  struct error *err)
 {
 	struct pg_options options = { .pin = true,
+				      .settings = session_sql,
 				      .application = "load",
 				      .replaces = d->pg != NULL };
-	struct pg *pg = NULL;
-	int rc = pg_open(&pg, &d->conn, &options, err);
 
-	if (!rc)
-		rc = pg_exec(pg, session_sql, err);
-	if (!rc)
-		session_set_check(pg);
-	if (rc) {
-		pg_close(pg);
-		return rc;
-	}
-	*out = pg;
-	return 0;
+	d->staged = false;
+	return pg_open(out, &d->conn, &options, err);
 }
 
 void postgres_session_rollback(struct postgres_destination *d)
@@ -115,5 +125,6 @@ int postgres_stage_create(struct postgres_destination *d, struct error *err)
 			  "SELECT %s FROM %s WITH NO DATA",
 			  d->columns.data, d->rows);
 
+	d->staged = !rc;
 	return rc ? rc : failpoint("stage_created", err);
 }

@@ -77,6 +77,19 @@ ATTACKS = {
               "CREATE VIEW public._tidemark_watermark AS"
               " SELECT * FROM mallory.marks WHERE mallory.peek()",
               OPEN], "belongs to role mallory"),
+    # It runs for whoever looks, whatever rows are looked for.
+    "function": (["CREATE TABLE mallory.marks AS SELECT ''::text AS pipeline,"
+                  " '{}'::json AS watermark, ''::text AS batch_id,"
+                  " 0::bigint AS fence, 0::bigint AS rows_total,"
+                  " now() AS updated_at, false AS created_target,"
+                  " ''::text AS target, ''::text AS target_id,"
+                  " 0::bigint AS target_rows",
+                  "CREATE FUNCTION mallory.rows() RETURNS SETOF mallory.marks"
+                  " LANGUAGE plpgsql SECURITY INVOKER AS 'BEGIN PERFORM"
+                  " mallory.peek(); RETURN; END'",
+                  "CREATE VIEW public._tidemark_watermark AS"
+                  " SELECT * FROM mallory.rows()",
+                  OPEN], "belongs to role mallory"),
     "default": ([MARKS.replace("DEFAULT false",
                                "DEFAULT mallory.peek()"), OPEN],
                 "belongs to role mallory"),

@@ -61,6 +61,7 @@ int others_drop(struct destination *d, const struct target *target,
 	int rc;
 
 	other.pipeline = name;
+	other.writer = (struct writer){ .fence = 0 };
 	checkpoint_init(&mark);
 	rc = d->ops->recover(d, &other, &mark, err);
 	other.writer.fence = mark.fence;

@@ -50,8 +50,11 @@ int run_tell_ledger(struct run *r, struct error *err)
  * made anew, or another server at that address, then changes nothing here. */
 int run_locate(struct run *r, struct error *err)
 {
-	int rc = run_recover(r, err);
+	int rc;
 
+	/* A destination may look ahead, to prepare. */
+	lease_keeper_writer(r->keeper, &r->target.writer);
+	rc = run_recover(r, err);
 	rc = rc ? rc : target_check_run(r, err);
 	if (!rc)
 		rc = r->task->ops->locate(r, err);
