@@ -159,7 +159,7 @@ static int flag_take(struct cursor *c, const struct flag *flag,
 			return error_set(err, ERROR_CONFIG,
 					 "--%s needs a value: --%s %s",
 					 flag->name, flag->name, flag->value);
-		if (flag_given(c->out, flag->name))
+		if (flag->kind != FLAG_LIST && flag_given(c->out, flag->name))
 			return error_set(err, ERROR_CONFIG,
 					 "--%s is given twice", flag->name);
 	}
@@ -293,4 +293,12 @@ int64_t arguments_number(const struct arguments *a, const char *flag)
 	const struct flag_value *v = flag_given(a, flag);
 
 	return v ? v->number : 0;
+}
+
+void arguments_list(const struct arguments *a, const char *flag,
+		    struct strlist *out)
+{
+	for (size_t i = 0; i < a->n_flags; i++)
+		if (!strcmp(a->flags[i].flag->name, flag))
+			strlist_add(out, a->flags[i].text);
 }

@@ -19,6 +19,7 @@
 enum flag_kind {
 	FLAG_SWITCH, /* takes no value */
 	FLAG_TEXT,
+	FLAG_LIST, /* a text, given as often as one likes */
 	FLAG_COUNT, /* whole number >= 1 */
 	FLAG_DURATION /* "30s", longer than nothing; kept in µs */
 };
@@ -84,6 +85,9 @@ void arguments_release(struct arguments *a);
 bool arguments_has(const struct arguments *a, const char *flag);
 /* The value of the flag, or NULL if it was not given. */
 const char *arguments_text(const struct arguments *a, const char *flag);
+/* Append every value of a FLAG_LIST, in order. */
+void arguments_list(const struct arguments *a, const char *flag,
+		    struct strlist *out);
 /* The number of a count or duration, or 0 if it was not given. */
 int64_t arguments_number(const struct arguments *a, const char *flag);
 

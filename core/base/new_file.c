@@ -144,3 +144,72 @@ int new_file_write(const char *path, const char *text, size_t n)
 	errno = why;
 	return rc;
 }
+
+static bool file_is_as(const char *path, const struct stat *was)
+{
+	struct stat now;
+
+	return !stat(path, &now) && now.st_dev == was->st_dev &&
+	       now.st_ino == was->st_ino && now.st_size == was->st_size &&
+	       now.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
+}
+
+static int file_fill(const char *made, const char *text, size_t n,
+		     const struct stat *was)
+{
+	int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	struct stat st;
+	size_t at = 0;
+	int rc = -1;
+
+	if (fd < 0)
+		return -1;
+	while (at < n) {
+		ssize_t some = write(fd, text + at, n - at);
+
+		if (some < 0 && errno != EINTR)
+			goto out;
+		at += some > 0 ? (size_t)some : 0;
+	}
+	rc = fstat(fd, &st);
+	if (!rc && (st.st_uid != was->st_uid || st.st_gid != was->st_gid))
+		rc = fchown(fd, was->st_uid, was->st_gid);
+	if (!rc)
+		rc = fchmod(fd, was->st_mode & 07777);
+	if (!rc)
+		rc = fsync(fd);
+out:
+	if (close(fd))
+		rc = -1;
+	return rc;
+}
+
+int file_replace(const char *path, const char *text, size_t n,
+		 const struct stat *was)
+{
+	char *real = realpath(path, NULL), *made, *directory;
+	int rc, why;
+
+	if (!real)
+		return -1;
+	made = new_file_beside(real);
+	directory = new_file_directory(real);
+	rc = file_fill(made, text, n, was);
+	if (!rc && !file_is_as(real, was)) {
+		errno = ESTALE;
+		rc = -1;
+	}
+	if (!rc)
+		rc = rename(made, real);
+	if (!rc)
+		rc = new_file_flush(directory, O_RDONLY | O_DIRECTORY);
+	why = errno;
+	if (rc)
+		unlink(made);
+	free(directory);
+	free(made);
+	free(real);
+	errno = why;
+	return rc;
+}

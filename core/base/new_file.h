@@ -1,12 +1,13 @@
 /*
  * A file that is made in several steps. It has its name only once it is whole
  * and on the disk. So a process that is killed on the way leaves nothing under
- * that name. Not for a file that exists already.
+ * that name. new_file_*() are not for a file that exists already.
  */
 #ifndef TIDEMARK_CORE_BASE_NEW_FILE_H
 #define TIDEMARK_CORE_BASE_NEW_FILE_H
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "core/base/error.h"
 
@@ -19,5 +20,11 @@ char *new_file_beside(const char *path);
 int new_file_finish(const char *made, const char *path);
 /* All of it for a file of `n` bytes; 0 or -1 with errno. */
 int new_file_write(const char *path, const char *text, size_t n);
+
+/* Put `n` bytes in the place of a file that is there, at once or not at all,
+ * and keep its mode and owner. A link stays a link. 0, or -1 with errno;
+ * ESTALE: it is not as `was` says any more. */
+int file_replace(const char *path, const char *text, size_t n,
+		 const struct stat *was);
 
 #endif

@@ -237,6 +237,11 @@ static bool wildcard_any(const struct wildcard_patterns *list,
 	return false;
 }
 
+bool wildcard_names(const struct wildcard *w, const struct table_name *name)
+{
+	return wildcard_any(&w->tables, name);
+}
+
 bool wildcard_catches(const struct wildcard *w, const struct table_name *name)
 {
 	return wildcard_any(&w->tables, name) &&

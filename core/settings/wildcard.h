@@ -33,7 +33,9 @@ struct wildcard {
 	struct config_node *body; /* its map, with the defaults */
 };
 
-/* The table is caught, and not excluded. */
+/* The table is one of its tables, whether or not it is excluded. */
+bool wildcard_names(const struct wildcard *w, const struct table_name *name);
+/* The table is caught: one of its tables, and not excluded. */
 bool wildcard_catches(const struct wildcard *w, const struct table_name *name);
 
 /* The keys that would be chosen for a table, as far as the config says them:

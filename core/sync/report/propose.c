@@ -1,18 +1,15 @@
 #include "core/sync/report/propose.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/base/alloc.h"
-#include "core/base/expand.h"
-#include "core/base/url_secrets.h"
-#include "core/base/url_text.h"
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
 #include "core/plugin/registry.h"
 #include "core/plugin/store.h"
+#include "core/settings/wildcard.h"
 #include "core/sync/report/sketch.h"
 
 void proposal_init(struct proposal *p)
@@ -27,82 +24,6 @@ void proposal_release(struct proposal *p)
 	strlist_release(&p->pipelines);
 	strlist_release(&p->skipped);
 	strlist_release(&p->variables);
-}
-
-/* "SOURCE_PASSWORD", "SOURCE_SSLPASSWORD" for a key of the query. */
-static void propose_variable(struct strbuf *out, const char *end,
-			     const char *key, size_t n)
-{
-	char *name = url_decode(key, n);
-
-	strbuf_addf(out, "%s_", end);
-	for (const char *p = name; *p; p++)
-		strbuf_addch(out, isalnum((unsigned char)*p)
-					  ? (char)toupper((unsigned char)*p)
-					  : '_');
-	free(name);
-}
-
-static bool propose_is_password(const char *key, size_t n)
-{
-	char *name = url_decode(key, n);
-	bool is = !strcasecmp(name, "password");
-
-	free(name);
-	return is;
-}
-
-/* A secret of the query other than the password becomes a variable in place. */
-static void propose_hide_member(const char *url, const struct url_span *s,
-				const char *end, struct strbuf *out,
-				struct strlist *variables)
-{
-	struct strbuf variable = STRBUF_INIT;
-
-	propose_variable(&variable, end, url + s->key, s->start - 1 - s->key);
-	strbuf_add(out, url + s->key, s->start - s->key);
-	strbuf_addf(out, "${%s}", variable.data);
-	if (!strlist_has(variables, variable.data))
-		strlist_add(variables, variable.data);
-	strbuf_release(&variable);
-}
-
-/* Take `s` out; returns where the rest of the URL begins. */
-static size_t propose_drop(const char *url, const struct url_span *s,
-			   struct strbuf *out)
-{
-	if (url[s->end] == '&' && out->data[out->len - 1] == '?')
-		return s->end + 1;
-	out->data[--out->len] = '\0';
-	return s->end;
-}
-
-bool propose_hide_password(const char *url, const char *end, struct strbuf *out,
-			   struct strlist *variables)
-{
-	struct url_spans spans = url_find_secrets(url, true);
-	bool hidden = false;
-	size_t at = 0;
-
-	for (size_t i = 0; i < spans.n; i++) {
-		const struct url_span *s = &spans.items[i];
-		bool query = s->key < s->start;
-
-		if (expand_is_reference(url + s->start, s->end - s->start))
-			continue;
-		strbuf_add(out, url + at, s->key - at);
-		at = s->end;
-		if (query &&
-		    !propose_is_password(url + s->key, s->start - 1 - s->key)) {
-			propose_hide_member(url, s, end, out, variables);
-			continue;
-		}
-		at = propose_drop(url, s, out);
-		hidden = true;
-	}
-	strbuf_addstr(out, url + at);
-	free(spans.items);
-	return hidden;
 }
 
 static void propose_connection(struct proposal *out, const char *name,
@@ -133,6 +54,10 @@ struct propose_work {
 	struct strlist stores; /* schemas that hold a state store */
 	bool weighs; /* the guarantee is asked for, too */
 	const struct strlist *key; /* a table's, that is said; or NULL */
+	const struct wish *wish; /* NULL: all tables */
+	/* A config whose pipelines are not proposed again, or NULL. */
+	const struct settings *config;
+	const struct connection *from; /* with that: the source */
 	struct sketch sketch;
 };
 
@@ -286,10 +211,14 @@ static int propose_tables(struct propose_work *w, struct error *err)
 
 	if (!rc)
 		propose_find_stores(w);
+	if (!rc && w->wish)
+		rc = wish_apply(w->wish, &w->tables, err);
+	if (!rc && w->config)
+		wish_drop_known(w->config, w->from, &w->tables);
 	for (size_t i = 0; !rc && i < w->tables.n; i++)
 		if (!propose_is_own(w, w->tables.items[i].name))
 			rc = propose_table(w, &w->tables.items[i], err);
-	if (rc || w->sketch.pipelines.n)
+	if (rc || w->sketch.pipelines.n || w->config)
 		return rc;
 	if (!w->sketch.skipped.n)
 		return error_set(err, ERROR_SCHEMA,
@@ -305,9 +234,13 @@ static void propose_write(struct proposal *out, const char *source_url,
 			  const char *destination_url, const char *body)
 {
 	strbuf_addstr(&out->yaml,
+		      "# yaml-language-server: $schema=" PROPOSE_SCHEMA "\n"
 		      "# Written by tidemark init. Next: tidemark check, then "
 		      "tidemark run.\n"
-		      "# Every key: tidemark schema, docs/config.md\n"
+		      "# Every key: docs/config.md. The line for editors is "
+		      "about a file that\n"
+		      "# \"tidemark schema > " PROPOSE_SCHEMA
+		      "\" brings up to date.\n"
 		      "version: 1\n"
 		      "# Run history and a mirror of the marks; "
 		      "postgresql://... if several machines share the work.\n"
@@ -350,9 +283,11 @@ static int propose_look(const struct settings *settings, struct propose_work *w,
 }
 
 int propose(const char *source_url, const char *destination_url,
-	    struct proposal *out, struct error *err)
+	    const struct wish *wish, struct proposal *out, struct error *err)
 {
-	struct propose_work w = { .source = NULL, .weighs = true };
+	struct propose_work w = { .source = NULL,
+				  .weighs = true,
+				  .wish = wish };
 	struct settings settings;
 	int rc = propose_settings(source_url, destination_url, &settings, err);
 
@@ -370,6 +305,53 @@ int propose(const char *source_url, const char *destination_url,
 	strlist_release(&w.stores);
 	sketch_release(&w.sketch);
 	settings_release(&settings);
+	return rc;
+}
+
+static void propose_take(struct sketch *sketch, const struct settings *s,
+			 const struct connection *destination)
+{
+	for (size_t i = 0; i < s->n_pipelines; i++) {
+		const struct pipeline_settings *p = &s->pipelines[i];
+
+		strlist_add(&sketch->taken, p->name);
+		if (p->destination == destination)
+			strlist_add(&sketch->targets, p->destination_table);
+	}
+	for (size_t i = 0; i < s->n_wildcards; i++)
+		strlist_add(&sketch->taken, s->wildcards[i]->name);
+}
+
+int propose_more(const struct settings *s, const struct connection *source,
+		 const struct connection *destination, const struct wish *wish,
+		 struct proposal *out, struct error *err)
+{
+	struct propose_work w = {
+		.weighs = true, .wish = wish, .config = s, .from = source
+	};
+	int rc;
+
+	sketch_init(&w.sketch);
+	w.sketch.mute = true;
+	w.sketch.source = source->name;
+	w.sketch.destination = destination->name;
+	w.sketch.source_engine = source->url.engine;
+	w.sketch.destination_engine = destination->url.engine;
+	w.sketch.same_place = !strcmp(source->url.text, destination->url.text);
+	propose_take(&w.sketch, s, destination);
+	rc = registry_open_connector(source, &w.source, err);
+	if (!rc)
+		rc = propose_tables(&w, err);
+	if (w.source)
+		w.source->ops->close(w.source);
+	if (!rc) {
+		strbuf_addstr(&out->yaml, w.sketch.body.data);
+		strlist_copy(&out->pipelines, &w.sketch.pipelines);
+		strlist_copy(&out->skipped, &w.sketch.skipped);
+	}
+	table_list_release(&w.tables);
+	strlist_release(&w.stores);
+	sketch_release(&w.sketch);
 	return rc;
 }
 

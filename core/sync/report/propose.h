@@ -9,6 +9,10 @@
 #include "core/base/strbuf.h"
 #include "core/base/strlist.h"
 #include "core/settings/settings.h"
+#include "core/sync/report/wish.h"
+
+/* The schema of the config beside it, which its first line names. */
+#define PROPOSE_SCHEMA "tidemark.schema.json"
 
 struct proposal {
 	struct strbuf yaml;
@@ -23,7 +27,13 @@ void proposal_release(struct proposal *p);
 /* The URLs as the user wrote them, ${VAR} not expanded. SCHEMA error if the
  * source has no table that can be synced. */
 int propose(const char *source_url, const char *destination_url,
-	    struct proposal *out, struct error *err);
+	    const struct wish *wish, struct proposal *out, struct error *err);
+/* The same for tables that a config has not, as the body of its `pipelines:`,
+ * indented by 2; nothing if there are none. The connections are the config's.
+ */
+int propose_more(const struct settings *s, const struct connection *source,
+		 const struct connection *destination, const struct wish *wish,
+		 struct proposal *out, struct error *err);
 
 /* Copy a URL into `out` without a literal password (user:PASSWORD@ or
  * ?password=); returns whether there was one. Other secrets of the query become

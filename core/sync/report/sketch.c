@@ -17,6 +17,8 @@ void sketch_init(struct sketch *s)
 {
 	memset(s, 0, sizeof(*s));
 	strbuf_init(&s->body);
+	s->source = "source";
+	s->destination = "destination";
 }
 
 void sketch_release(struct sketch *s)
@@ -24,6 +26,7 @@ void sketch_release(struct sketch *s)
 	strbuf_release(&s->body);
 	strlist_release(&s->pipelines);
 	strlist_release(&s->targets);
+	strlist_release(&s->taken);
 	strlist_release(&s->skipped);
 }
 
@@ -102,7 +105,9 @@ static char *sketch_name(const struct sketch *s, const struct table_name *t)
 	const char *schema = t->schema ? t->schema : "other";
 	char *name = sketch_clean(NULL, t->name, 0);
 
-	for (size_t i = 1; strlist_has(&s->pipelines, name); i++) {
+	for (size_t i = 1;
+	     strlist_has(&s->pipelines, name) || strlist_has(&s->taken, name);
+	     i++) {
 		free(name);
 		name = sketch_clean(schema, t->name, i == 1 ? 0 : i);
 	}
@@ -120,8 +125,9 @@ static void sketch_write_key(struct strbuf *sb, const struct schema *schema)
 	strbuf_addstr(sb, "] # the source's own key\n");
 }
 
-static void sketch_write_table(struct strbuf *sb, const struct table_info *t,
-			       const char *target)
+static void sketch_write_table(const struct sketch *s,
+			       const struct table_info *t, const char *target,
+			       struct strbuf *sb)
 {
 	struct strbuf note = STRBUF_INIT;
 
@@ -129,10 +135,13 @@ static void sketch_write_table(struct strbuf *sb, const struct table_info *t,
 	if (t->row_estimate >= 0)
 		strbuf_addf(&note, ", about %" PRId64 " rows", t->row_estimate);
 	yaml_add_comment(sb, "    ", note.data);
-	strbuf_addstr(sb, "    source: { connection: source, table: ");
+	strbuf_addstr(sb, "    source: { connection: ");
+	yaml_add_literal(sb, s->source);
+	strbuf_addstr(sb, ", table: ");
 	yaml_add_literal(sb, t->name);
-	strbuf_addstr(sb, " }\n    destination: { connection: destination, "
-			  "table: ");
+	strbuf_addstr(sb, " }\n    destination: { connection: ");
+	yaml_add_literal(sb, s->destination);
+	strbuf_addstr(sb, ", table: ");
 	yaml_add_literal(sb, target);
 	strbuf_addstr(sb, " }\n");
 	strbuf_release(&note);
@@ -148,7 +157,7 @@ static void sketch_write(struct sketch *s, const struct sketch_choice *c,
 	strbuf_addstr(sb, "  ");
 	yaml_add_scalar(sb, name);
 	strbuf_addstr(sb, ":\n");
-	sketch_write_table(sb, c->table, target);
+	sketch_write_table(s, c->table, target, sb);
 	sketch_write_key(sb, c->schema);
 	yaml_add_comment(sb, "    ", c->reason);
 	if (c->weakness)
@@ -203,7 +212,8 @@ void sketch_skip(struct sketch *s, const struct table_info *table,
 				table->name, why->message);
 
 	utf8_repair(text);
-	yaml_add_comment(&s->body, "  ", comment);
+	if (!s->mute)
+		yaml_add_comment(&s->body, "  ", comment);
 	strlist_add(&s->skipped, text);
 	free(comment);
 	free(text);

@@ -18,6 +18,9 @@
 struct sketch {
 	const char *source_engine, *destination_engine;
 	bool same_place; /* both URLs are one database */
+	const char *source, *destination; /* names of the connections */
+	struct strlist taken; /* names of other pipelines */
+	bool mute; /* no comment for a table that is left out */
 	struct strbuf body; /* the body of `pipelines:` */
 	struct strlist pipelines; /* names */
 	struct strlist targets; /* as they are written */
