@@ -46,7 +46,7 @@ static enum expand_mode config_mode(const struct arguments *args)
 		{ "verify", EXPAND_LOOK },   { "grants", EXPAND_LOOK },
 	};
 
-	if (arguments_has(args, "dry-run"))
+	if (arguments_has(args, "dry-run") || arguments_has(args, "plan"))
 		return EXPAND_LOOK;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (!strcmp(modes[i].command, args->command->name))

@@ -175,6 +175,29 @@ def test_every_byte_stays(tidemark, files, layout, ends):
     assert len(ran) == 2
 
 
+def test_layout_that_would_change(tidemark, files):
+    """Line ends at the very end that are part of a text: not touched."""
+    source, destination = files
+    write(tidemark, f"""\
+connections:
+  source: "{source.url()}"
+  destination: "{destination.url()}"
+pipelines:
+  o:
+    source: {{ connection: source, table: main.orders }}
+    destination: {{ connection: destination, table: orders }}
+    watermark: {{ strategy: sequence, column: id }}
+    tenant: |+
+      me
+
+
+""".encode())
+    before = read(tidemark)
+    done = tidemark("init", "--add").expect(EXIT_CONFIG)
+    assert "layout" in done.err and "--stdout" in done.err, done
+    assert read(tidemark) == before
+
+
 @pytest.mark.parametrize("text, word", (
     ('{"connections": {"source": "S", "destination": "D"}, "pipelines": {%s}}',
      "JSON"),

@@ -2,12 +2,12 @@
 
 import json
 import os
-import sqlite3
 
 import pytest
 
 from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, EXIT_SCHEMA)
 from servers import wait_for
+from state import StateStore
 
 SOURCES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 COLUMNS = {"id": "int", "note": "text"}
@@ -53,14 +53,12 @@ def names(done):
     return [each["pipeline"] for each in done.json()["pipelines"]]
 
 
-def choices(tidemark):
-    """The state store, a file in these tests, keeps them."""
-    db = sqlite3.connect(tidemark.state_file)
-    try:
-        return {name: json.loads(chosen) if chosen else None for name, chosen
-                in db.execute("SELECT pipeline, chosen FROM choices")}
-    finally:
-        db.close()
+def choices(tidemark, store=None):
+    """The state store keeps them."""
+    found = StateStore(tidemark, store).query(
+        "SELECT pipeline, chosen FROM {t}choices")
+    return {name: json.loads(chosen) if chosen else None
+            for name, chosen in found}
 
 
 def count(end, table):
@@ -240,17 +238,22 @@ def test_table_that_is_gone(tidemark, source, make_destination):
     assert names(nothing) == []
 
 
-def test_choice_is_kept(tidemark, source, make_destination):
+@pytest.mark.parametrize("kept_by", ("sqlite", "postgres"))
+def test_choice_is_kept(tidemark, source, make_destination, make_database,
+                        kept_by):
     """A better column that comes later changes nothing."""
     create(source, "a")
+    store = make_database("state") if kept_by == "postgres" else None
+    if store:
+        tidemark.top["state"] = store.connection()
     shop(tidemark, source, make_destination("sqlite"))
     tidemark.run()
-    before = choices(tidemark)["shop.a"]
+    before = choices(tidemark, store)["shop.a"]
     assert before["watermark"] == {"strategy": "xmin"}
     source.execute("ALTER TABLE a ADD updated_at timestamptz NOT NULL"
                    " DEFAULT now()", "CREATE INDEX ON a (updated_at)")
     tidemark.run()
-    assert choices(tidemark)["shop.a"] == before
+    assert choices(tidemark, store)["shop.a"] == before
     assert tidemark.run().pipeline()["rows_read"] == 0
     # The config goes first, and no mark is taken for another one's.
     tidemark.pipelines["shop"]["overrides"] = {
@@ -263,9 +266,9 @@ def test_choice_is_kept(tidemark, source, make_destination):
     del tidemark.pipelines["shop"]["overrides"]
     tidemark.write_config()
     tidemark("watermark", "reset", "shop.a").expect(EXIT_OK)
-    assert choices(tidemark)["shop.a"] is None
+    assert choices(tidemark, store)["shop.a"] is None
     tidemark.run()
-    assert choices(tidemark)["shop.a"]["watermark"] == {
+    assert choices(tidemark, store)["shop.a"]["watermark"] == {
         "strategy": "timestamp", "column": "updated_at"}
 
 
@@ -282,6 +285,26 @@ def test_mark_outlives_the_state_store(tidemark, source, make_destination):
     refused = tidemark.run(expect=EXIT_SCHEMA).pipeline()["error"]["message"]
     assert "strategy xmin" in refused, refused
     assert destination.watermark("shop.a") == before
+
+
+def test_first_choice_of_two_processes(tidemark, source, make_destination):
+    """Both look at a new table at once; the one that was kept first holds for both."""
+    create(source, "a")
+    shop(tidemark, source, make_destination("sqlite"))
+    both = [tidemark.start("run", "--json", "--wait", "1m") for _ in range(2)]
+    done = [each.wait().expect(EXIT_OK) for each in both]
+    assert sorted(each.pipeline()["rows_read"] for each in done) == [0, 3]
+    assert list(choices(tidemark)) == ["shop.a"]
+
+
+def test_plan_keeps_nothing(tidemark, source, make_destination):
+    create(source, "a")
+    shop(tidemark, source, make_destination("sqlite"))
+    for command in (("run", "--dry-run"), ("backfill", "shop.a", "--plan"),
+                    ("verify",), ("status",)):
+        tidemark(*command)
+        if os.path.exists(tidemark.state_file):
+            assert choices(tidemark) == {}, command
 
 
 def test_override_typos(tidemark, source, make_destination):
