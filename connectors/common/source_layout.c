@@ -372,7 +372,8 @@ static int layout_check_strategy(const struct source_layout *l,
 				 "%s has no primary key, and no UNIQUE columns "
 				 "that are all NOT NULL" ERROR_FIX
 				 ": name the columns that tell its rows apart, "
-				 "as in `key: [id]`",
+				 "as in `key: [id]`; or load it whole, by "
+				 "mode replace without a watermark",
 				 source->table);
 	return 0;
 }

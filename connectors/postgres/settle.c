@@ -189,6 +189,8 @@ static int settle_once(struct postgres *c, const struct source_spec *source,
 	case STRATEGY_XMIN:
 		rc = postgres_source_settle_xmin(c, from, out, err);
 		break;
+	case STRATEGY_NONE:
+		break;
 	}
 	if (!out->reason)
 		out->reason = xstrdup("");

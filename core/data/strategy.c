@@ -7,11 +7,17 @@ static const char *const strategy_names[] = {
 	[STRATEGY_TIMESTAMP] = "timestamp",
 	[STRATEGY_XMIN] = "xmin",
 	[STRATEGY_SEQUENCE] = "sequence",
+	[STRATEGY_NONE] = "none",
 };
 
 const char *strategy_name(enum strategy s)
 {
 	return strategy_names[s];
+}
+
+bool strategy_has_column(enum strategy s)
+{
+	return s == STRATEGY_TIMESTAMP || s == STRATEGY_SEQUENCE;
 }
 
 bool strategy_parse(const char *text, enum strategy *out)

@@ -283,10 +283,14 @@ static int watermark_validate(const struct watermark *w, struct error *err)
 {
 	const char *name = strategy_name(w->strategy);
 
-	if (w->strategy == STRATEGY_XMIN && w->column)
+	if (!strategy_has_column(w->strategy) && w->column)
 		return error_set(err, ERROR_DATA,
-				 "watermark: strategy xmin has no \"column\"");
-	if (w->strategy != STRATEGY_XMIN && !w->column)
+				 "watermark: strategy %s has no \"column\"",
+				 name);
+	if (w->strategy == STRATEGY_NONE && w->value)
+		return error_set(err, ERROR_DATA,
+				 "watermark: strategy none has no \"value\"");
+	if (strategy_has_column(w->strategy) && !w->column)
 		return error_set(err, ERROR_DATA,
 				 "watermark: strategy %s needs \"column\"",
 				 name);

@@ -19,13 +19,20 @@
 #include "core/base/strlist.h"
 #include "core/data/schema.h"
 
-enum strategy { STRATEGY_TIMESTAMP, STRATEGY_XMIN, STRATEGY_SEQUENCE };
+enum strategy {
+	STRATEGY_TIMESTAMP,
+	STRATEGY_XMIN,
+	STRATEGY_SEQUENCE,
+	STRATEGY_NONE, /* no mark: every run reads every row */
+};
+/* Has it a column, whose values are marks? */
+bool strategy_has_column(enum strategy s);
 const char *strategy_name(enum strategy s);
 bool strategy_parse(const char *text, enum strategy *out);
 
 struct watermark {
 	enum strategy strategy;
-	char *column; /* NULL for xmin */
+	char *column; /* NULL for xmin and none */
 	/* NULL: nothing is settled yet. timestamp, sequence: the column's
 	 * value; xmin: 64-bit xid in decimal. */
 	char *value;

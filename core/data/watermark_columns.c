@@ -68,7 +68,7 @@ void watermark_forget(struct watermark *w)
 	watermark_init(&empty);
 	empty.strategy = w->strategy;
 	empty.column = xstrdup(w->column);
-	if (delivered && w->strategy != STRATEGY_XMIN)
+	if (delivered && strategy_has_column(w->strategy))
 		empty.pending = json_pack("{s:s}", "delivered", delivered);
 	watermark_release(w);
 	*w = empty;

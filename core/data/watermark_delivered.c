@@ -44,7 +44,7 @@ bool watermark_is_beyond(enum strategy s, const char *a, const char *b)
 	if (s == STRATEGY_SEQUENCE)
 		return number_is_whole(a) &&
 		       (!number_is_whole(b) || number_is_greater(a, b));
-	if (s == STRATEGY_XMIN || !delivered_read(a, &x))
+	if (!strategy_has_column(s) || !delivered_read(a, &x))
 		return false;
 	return !delivered_read(b, &y) || x > y;
 }

@@ -140,16 +140,17 @@ static int settings_check_column(struct option_context *ctx,
 				 struct pipeline_settings *p)
 {
 	static const char path[] = "watermark.column";
-	bool is_xmin = p->strategy == STRATEGY_XMIN;
+	bool has_column = strategy_has_column(p->strategy);
 
-	if (is_xmin && settings_inherited(node, path)) {
+	if (!has_column && settings_inherited(node, path)) {
 		free(p->mark_column);
 		p->mark_column = NULL;
 	}
-	if (is_xmin && p->mark_column)
+	if (!has_column && p->mark_column)
 		return settings_fail(ctx, node, path,
-				     "strategy xmin takes no column");
-	if (!is_xmin && (!p->mark_column || !*p->mark_column))
+				     "strategy %s takes no column",
+				     strategy_name(p->strategy));
+	if (has_column && (!p->mark_column || !*p->mark_column))
 		return settings_fail(ctx, node, path,
 				     "strategy %s needs the name of its "
 				     "column; write column: %s",
@@ -183,9 +184,10 @@ static int settings_check_lag(struct option_context *ctx,
 	}
 	if (settings_inherited(node, path) && (us > 0 || count > 0))
 		return 0;
-	if (p->strategy == STRATEGY_XMIN)
+	if (!strategy_has_column(p->strategy))
 		return settings_fail(ctx, node, path,
-				     "strategy xmin takes no lag");
+				     "strategy %s takes no lag",
+				     strategy_name(p->strategy));
 	if (p->strategy == STRATEGY_SEQUENCE)
 		return settings_fail(ctx, node, path,
 				     "a sequence's lag is a count such as "
@@ -262,8 +264,13 @@ static int settings_check_watermark(struct option_context *ctx,
 				    const struct config_node *node,
 				    struct pipeline_input *in)
 {
-	int rc = settings_check_strategy(ctx, node, &in->p);
+	int rc;
 
+	if (!config_node_find(node, "watermark"))
+		in->p.strategy = STRATEGY_NONE;
+	rc = settings_check_strategy(ctx, node, &in->p);
+	if (!rc && in->p.strategy == STRATEGY_NONE)
+		rc = settings_check_markless(ctx, node, &in->p);
 	if (!rc)
 		rc = settings_check_column(ctx, node, &in->p);
 	if (!rc)

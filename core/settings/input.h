@@ -61,6 +61,10 @@ extern const struct option gate_options[], on_bad_row_options[], pace_options[],
 	retry_options[];
 extern const struct option_choice on_bad_row_choices[];
 
+/* markless.c: strategy none is for tables that are loaded whole each time. */
+int settings_check_markless(struct option_context *ctx,
+			    const struct config_node *node,
+			    const struct pipeline_settings *p);
 /* settings_update.c: what mode update asks for; p->in_place. */
 int settings_check_update(struct option_context *ctx,
 			  const struct config_node *node,

@@ -102,6 +102,7 @@ static const struct option_choice strategies[] = {
 	{ "timestamp", STRATEGY_TIMESTAMP, false },
 	{ "xmin", STRATEGY_XMIN, false },
 	{ "sequence", STRATEGY_SEQUENCE, false },
+	{ "none", STRATEGY_NONE, false },
 	{ NULL, 0, false },
 };
 
@@ -132,7 +133,8 @@ const struct option watermark_options[] = {
 	  .example = "timestamp, xmin or sequence",
 	  .choices = strategies,
 	  .doc = "How changed rows are found: a time of change, PostgreSQL's "
-		 "own row version, or a number that only grows." },
+		 "own row version, or a number that only grows. `none` reads "
+		 "every row, and needs mode replace." },
 	{ .name = "column",
 	  .type = OPTION_TEXT,
 	  OPTION_FIELD(struct pipeline_input, p.mark_column),
@@ -197,7 +199,8 @@ static const struct option load_options[] = {
 	  .choices = load_modes,
 	  .doc = "`append` keeps every version in TABLE_raw, with a view "
 		 "TABLE of the newest. `replace` loads everything and swaps "
-		 "it in. `update` changes the named columns of rows that are"
+		 "it in, without a key and a watermark too. `update` changes "
+		 "the named columns of rows that are"
 		 " there, and of no others." },
 	{ .name = "loaded_at",
 	  .type = OPTION_TEXT,
@@ -308,12 +311,12 @@ const struct option pipeline_options[] = {
 	  .doc = "Where they go." },
 	{ .name = "watermark",
 	  .type = OPTION_TABLE,
-	  .flags = OPTION_REQUIRED,
 	  .example = "{ strategy: timestamp, column: updated_at }, "
 		     "{ strategy: xmin } or "
 		     "{ strategy: sequence, column: id }",
 	  .table = watermark_options,
-	  .doc = "How far the pipeline has got." },
+	  .doc = "How far the pipeline has got. Under `load: {mode: replace}` "
+		 "it may be left out; every other mode needs it." },
 	{ .name = "key",
 	  .type = OPTION_LIST,
 	  OPTION_FIELD(struct pipeline_input, p.key),

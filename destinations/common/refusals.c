@@ -107,8 +107,21 @@ bool target_refuse_keyless(const struct target *target, struct problems *out)
 	if (target->schema->n_key)
 		return false;
 	target_refuse(target, "no-key", "name the key's columns under key",
-		      "rows cannot be told apart without a key", out);
+		      target->mode == LOAD_REPLACE
+			      ? "rows without a key cannot be loaded there: "
+				"when a batch is sent again, nothing tells "
+				"which of its rows have come"
+			      : "rows cannot be told apart without a key",
+		      out);
 	return true;
+}
+
+bool target_lacks_key(const struct target *target, struct problems *out)
+{
+	if (target->schema->n_key)
+		return false;
+	return (target->mode == LOAD_REPLACE && target->refresh) ||
+	       target_refuse_keyless(target, out);
 }
 
 static void target_refuse_name(const struct target *target, const char *title,

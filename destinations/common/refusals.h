@@ -34,6 +34,9 @@ void target_refuse_folding(const struct target *target, const char *column,
 
 /* no-key: has the source none? */
 bool target_refuse_keyless(const struct target *target, struct problems *out);
+/* Has it none? Rows that are only added to a new table, in one transaction a
+ * batch, need none; no-key otherwise. */
+bool target_lacks_key(const struct target *target, struct problems *out);
 /* names-collide: columns whose names differ by the case of ASCII letters alone
  * are one to `title` ("SQLite"). */
 void target_refuse_names(const struct target *target, const char *title,

@@ -317,7 +317,7 @@ int duckdb_target_inspect(struct duckdb_target_destination *d,
 	int rc;
 
 	out->table_exists = e->has_data;
-	target_refuse_keyless(target, &out->problems);
+	target_lacks_key(target, &out->problems);
 	target_refuse_names(target, "DuckDB", &out->problems);
 	if (target->mode == LOAD_APPEND)
 		target_refuse_reserved(target, &out->problems);

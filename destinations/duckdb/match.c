@@ -232,7 +232,9 @@ int duckdb_target_match_classify(struct load *l, struct error *err)
 	d->rows = xgrow(d->rows, &d->rows_capacity, n, sizeof(*d->rows));
 	for (size_t i = 0; i < n; i++)
 		d->matched[i] = MATCHED_NONE;
-	rc = match_look_up(l, err);
+	/* Without a key nothing tells rows apart: all of them are new. */
+	rc = l->s->n_key ? match_look_up(l, err)
+			 : failpoint("stage_created", err);
 	l->n_matched = duckdb_target_match_list(l, false);
 	for (size_t i = 0; i < n; i++)
 		l->n_repeats += d->matched[i] == MATCHED_REPEAT;

@@ -93,6 +93,7 @@ int mysql_target_blame_row(struct mysql_target *d,
 	struct mysql_client_result *r = NULL;
 
 	if (err->code == ERROR_DATA && mysql_client_alive(d->db) &&
+	    d->target->schema->n_key &&
 	    !mysql_client_failed_with(err, ERRNO_REPEATED) &&
 	    !blame_find(d, next, &r, &ignored) && mysql_client_rows(r))
 		error_prefix(err, "row %s", mysql_client_value(r, 0, 0));

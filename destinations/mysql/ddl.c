@@ -63,16 +63,19 @@ static void ddl_create(struct strbuf *sb, const struct mysql_target_plan *plan,
 		sql_quote_name(sb, s->columns[i].name, '`');
 		strbuf_addf(sb, " %s", plan->wanted[i].name);
 		ddl_null(sb, &plan->wanted[i], schema_is_key(s, i));
-		strbuf_addstr(sb, ",\n");
+		strbuf_addstr(sb,
+			      i + 1 < s->n_columns || s->n_key ? ",\n" : ")\n");
 	}
 	if (append)
 		strbuf_addstr(sb,
 			      "  " NAME_RAW_BATCH " varchar(255) NOT NULL,\n"
 			      "  " NAME_RAW_SEQ " bigint NOT NULL,\n"
 			      "  " NAME_RAW_LOADED " datetime(6) NOT NULL,\n");
-	strbuf_addstr(sb, "  PRIMARY KEY (");
-	plan_key_list(sb, s, '`');
-	strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ "))\n" : "))\n");
+	if (s->n_key) {
+		strbuf_addstr(sb, "  PRIMARY KEY (");
+		plan_key_list(sb, s, '`');
+		strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ "))\n" : "))\n");
+	}
 	ddl_options(sb, d);
 }
 

@@ -108,7 +108,7 @@ static int load_count(struct mysql_target *d, char *sql, int64_t *count,
 static int load_insert(struct mysql_target *d, int64_t *inserted,
 		       struct error *err)
 {
-	if (d->target->preview)
+	if (d->target->preview && d->target->schema->n_key)
 		return mysql_target_preview_insert(d, inserted, err);
 	return load_count(d, mysql_target_statement_insert(d), inserted, err);
 }
@@ -232,6 +232,8 @@ static int load_by_way(struct mysql_target *d, const struct checkpoint *next,
 {
 	enum mysql_target_way way = mysql_target_load_way(d);
 
+	if (!d->target->schema->n_key)
+		return load_insert(d, &out->inserted, err);
 	switch (d->target->preview && way == WAY_ONCE ? WAY_STEPS : way) {
 	case WAY_APPEND:
 		return load_append(d, next->batch_id, out, err);

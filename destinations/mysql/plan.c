@@ -144,7 +144,7 @@ static void plan_check_key(struct mysql_target_plan *plan)
 	struct problems *out = &plan->base.inspection.problems;
 	char *create;
 
-	if (target_refuse_keyless(target, out) || !plan_keeps_key(&plan->base))
+	if (target_lacks_key(target, out) || !plan_keeps_key(&plan->base))
 		return;
 	if (!plan->table.has_key || plan_key_is_open(plan, target->schema)) {
 		create = xstrfmt("CREATE UNIQUE INDEX tidemark_key ON %s",

@@ -95,7 +95,7 @@ int mysql_target_preview_make(struct mysql_target *d,
 	d->pull = NULL;
 	if (!rc)
 		rc = preview_copy(d, plan, err);
-	if (!rc)
+	if (!rc && d->target->schema->n_key)
 		rc = mysql_target_stage_like(d, d->place.fresh, true, err);
 	if (!rc && plan->base.inspection.table_exists && !d->target->refresh)
 		rc = preview_pull(d, plan, err);
@@ -156,6 +156,10 @@ static int explain_way(struct mysql_target *d, const struct mysql_target *real,
 	enum mysql_target_way way = mysql_target_load_way(d);
 	int rc = 0;
 
+	if (!s->n_key)
+		return explain_statement(d, "insert",
+					 mysql_target_statement_insert(real),
+					 "s", out, err);
 	if (way == WAY_APPEND)
 		return explain_statement(
 			d, "append", mysql_target_statement_append(real, "", 0),

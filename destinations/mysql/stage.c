@@ -111,15 +111,20 @@ int mysql_target_stage_like(struct mysql_target *d, const char *table,
 		if (*c->charset)
 			strbuf_addf(&sql, " CHARACTER SET %s COLLATE %s",
 				    c->charset, c->collation);
-		strbuf_addstr(&sql, !schema_is_key(s, i) ? " NULL,\n"
+		strbuf_addstr(&sql, !schema_is_key(s, i) ? " NULL"
 				    : c->type.base == MYSQL_TARGET_TIMESTAMP
 					    ? " NOT NULL DEFAULT "
-					      "'2000-01-01 00:00:00',\n"
-					    : " NOT NULL,\n");
+					      "'2000-01-01 00:00:00'"
+					    : " NOT NULL");
+		strbuf_addstr(&sql,
+			      i + 1 < s->n_columns || s->n_key ? ",\n" : "");
 	}
-	strbuf_addstr(&sql, "PRIMARY KEY (");
-	plan_key_list(&sql, s, '`');
-	strbuf_addstr(&sql, ")) ENGINE = InnoDB ROW_FORMAT = DYNAMIC");
+	if (s->n_key) {
+		strbuf_addstr(&sql, "PRIMARY KEY (");
+		plan_key_list(&sql, s, '`');
+		strbuf_addch(&sql, ')');
+	}
+	strbuf_addstr(&sql, ") ENGINE = InnoDB ROW_FORMAT = DYNAMIC");
 	rc = mysql_target_execf(d->db, err, "DROP TEMPORARY TABLE IF EXISTS %s",
 				table);
 	if (!rc)

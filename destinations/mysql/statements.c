@@ -188,8 +188,10 @@ static void statement_from_new(struct strbuf *sb, const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 
-	strbuf_addf(sb, "\nFROM %s s LEFT JOIN %s t ON ", d->place.stage,
-		    d->rows);
+	strbuf_addf(sb, "\nFROM %s s", d->place.stage);
+	if (!s->n_key)
+		return;
+	strbuf_addf(sb, " LEFT JOIN %s t ON ", d->rows);
 	statement_key(sb, s, "t");
 	strbuf_addstr(sb, "\nWHERE ");
 	statement_column(sb, "t", s->columns[s->key[0]].name);
@@ -434,7 +436,6 @@ char *mysql_target_statement_remove(const struct mysql_target *d)
 {
 	const struct schema *s = d->target->schema;
 	struct strbuf sb = STRBUF_INIT;
-
 	bool time = d->mark.soft_delete == SOFT_DELETE_TIME;
 
 	strbuf_addf(&sb, "%s %s s STRAIGHT_JOIN %s t ON ",

@@ -12,8 +12,9 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 	for (size_t i = 0; i < s->n_columns; i++) {
 		strbuf_addstr(sb, "  ");
 		sql_quote_name(sb, s->columns[i].name, '"');
-		strbuf_addf(sb, " %s%s,\n", plan->wanted[i].name,
-			    schema_is_key(s, i) ? " NOT NULL" : "");
+		strbuf_addf(sb, " %s%s%s", plan->wanted[i].name,
+			    schema_is_key(s, i) ? " NOT NULL" : "",
+			    i + 1 < s->n_columns || s->n_key ? ",\n" : ")");
 	}
 	if (target->mode == LOAD_APPEND) {
 		strbuf_addstr(sb, "  " NAME_RAW_BATCH " text NOT NULL,\n"
@@ -24,7 +25,7 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 		strbuf_addf(sb, "CREATE INDEX ON %s (", table);
 		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
-	} else {
+	} else if (s->n_key) {
 		strbuf_addstr(sb, "  PRIMARY KEY (");
 		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, "))");
@@ -149,6 +150,8 @@ static void ddl_copy_like(struct postgres_plan *plan, struct strbuf *sb,
 		    place->rows);
 	plan_push(&plan->base.copy, sb);
 	ddl_copy_nulls(plan, sb, target);
+	if (!target->schema->n_key)
+		return;
 	strbuf_addf(sb, "CREATE %sINDEX ON " PREVIEW_COPY " (",
 		    append ? "" : "UNIQUE ");
 	plan_key_list(sb, target->schema, '\"');

@@ -171,7 +171,7 @@ static void plan_check_key(struct postgres_plan *plan)
 	struct problems *out = &plan->base.inspection.problems;
 	char *create;
 
-	if (target_refuse_keyless(target, out))
+	if (target_lacks_key(target, out))
 		return;
 	plan_check_folding(plan);
 	if (!plan_keeps_key(&plan->base))

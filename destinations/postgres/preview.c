@@ -96,6 +96,9 @@ static int explain_statements(struct postgres_destination *d,
 		explain_copy(d, out);
 		return 0;
 	}
+	if (!d->target->schema->n_key)
+		return explain_statement(d, "insert", d->sql_insert_all, 0, out,
+					 err);
 	rc = explain_statement(d, replaces ? "delete" : "update",
 			       replaces ? d->sql_delete : d->sql_update, n, out,
 			       err);

@@ -52,9 +52,12 @@ static void ddl_create(struct strbuf *sb, const char *name,
 				  ",\n  " NAME_RAW_LOADED " TEXT NOT NULL)");
 		return;
 	}
-	strbuf_addstr(sb, ",\n  PRIMARY KEY (");
-	plan_key_list(sb, s, '"');
-	strbuf_addstr(sb, "))");
+	if (s->n_key) {
+		strbuf_addstr(sb, ",\n  PRIMARY KEY (");
+		plan_key_list(sb, s, '"');
+		strbuf_addch(sb, ')');
+	}
+	strbuf_addch(sb, ')');
 }
 
 void sqlite_target_ddl_raw_index(struct strbuf *sb, const struct place *place,
@@ -294,6 +297,8 @@ static void ddl_copy_index(struct plan *plan)
 	const struct schema *s = plan->target->schema;
 	struct strbuf sb = STRBUF_INIT;
 
+	if (!s->n_key)
+		return;
 	strbuf_addf(&sb, "CREATE %sINDEX temp.\"_tidemark_copy_key\" ON ",
 		    append ? "" : "UNIQUE ");
 	sql_quote_name(&sb, plan->place->base, '"');

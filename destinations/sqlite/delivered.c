@@ -2,6 +2,20 @@
 #include "core/data/value.h"
 #include "destinations/sqlite/internal.h"
 
+enum version_order sqlite_target_version_of(const struct target *target,
+					    const struct catalog_table *there)
+{
+	const struct schema *schema = target->schema;
+	const struct column *mark;
+	const struct catalog_column *c;
+
+	if (schema->mark < 0 || target->overwrite)
+		return VERSION_NONE;
+	mark = &schema->columns[schema->mark];
+	c = sqlite_target_catalog_find(there, mark->name);
+	return sqlite_target_type_version(mark->type.kind, c ? c->type : "");
+}
+
 int sqlite_target_statements_delivered_at(const struct schema *schema)
 {
 	return (int)schema->n_columns + 1;

@@ -146,8 +146,10 @@ int sqlite_target_statements_make(struct sqlite_target *d, const char *table,
 				  const struct catalog_table *there,
 				  struct error *err);
 void sqlite_target_statements_release(struct sqlite_target *d);
-/* delivered.c: the parameter of what was delivered; and, for the rows of one
- * batch, the checkpoint's `delivered`. */
+/* delivered.c: the order of versions in that table; the parameter of what was
+ * delivered; and, for the rows of one batch, the checkpoint's `delivered`. */
+enum version_order sqlite_target_version_of(const struct target *target,
+					    const struct catalog_table *there);
 int sqlite_target_statements_delivered_at(const struct schema *schema);
 void sqlite_target_statements_set_delivered(struct sqlite_target *d,
 					    const char *text);

@@ -81,7 +81,7 @@ static void plan_check_key(struct sqlite_plan *plan)
 	const struct target *target = plan->base.target;
 	struct problems *out = &plan->base.inspection.problems;
 
-	if (target_refuse_keyless(target, out) || !plan->table.plain ||
+	if (target_lacks_key(target, out) || !plan->table.plain ||
 	    target->refresh || !plan_keeps_key(&plan->base))
 		return;
 	if (!plan->table.has_key)

@@ -207,7 +207,11 @@ static void statement_insert(struct statement *s, const char *table)
 	statement_names(s);
 	strbuf_addstr(&s->sql, ")\nVALUES (");
 	statement_values(s);
-	strbuf_addstr(&s->sql, ")\nON CONFLICT (");
+	strbuf_addch(&s->sql, ')');
+	/* Nothing tells rows apart: all of them are new. */
+	if (!s->schema->n_key)
+		return;
+	strbuf_addstr(&s->sql, "\nON CONFLICT (");
 	statement_key(s);
 	strbuf_addstr(&s->sql, ") ");
 }
@@ -215,6 +219,8 @@ static void statement_insert(struct statement *s, const char *table)
 static void statement_upsert(struct statement *s, const char *table)
 {
 	statement_insert(s, table);
+	if (!s->schema->n_key)
+		return;
 	if (!statement_may_change(s)) {
 		strbuf_addstr(&s->sql, "DO NOTHING");
 		return;
@@ -388,20 +394,6 @@ static bool statement_note_newer(void *ctx, const char *a, size_t n_a,
 	return sqlite_target_version_is_current(d->version, a, n_a, b, n_b);
 }
 
-static enum version_order statement_version(const struct target *target,
-					    const struct catalog_table *there)
-{
-	const struct schema *schema = target->schema;
-	const struct column *mark;
-	const struct catalog_column *c;
-
-	if (schema->mark < 0 || target->overwrite)
-		return VERSION_NONE;
-	mark = &schema->columns[schema->mark];
-	c = sqlite_target_catalog_find(there, mark->name);
-	return sqlite_target_type_version(mark->type.kind, c ? c->type : "");
-}
-
 void sqlite_target_statements_release(struct sqlite_target *d)
 {
 	sqlite_finalize(d->insert);
@@ -481,7 +473,7 @@ int sqlite_target_statements_make(struct sqlite_target *d, const char *table,
 	statement_find_soft_delete(d, there);
 	s.soft_delete = d->mark.soft_delete;
 	s.mark = d->target->soft_delete;
-	s.version = d->version = statement_version(d->target, there);
+	s.version = d->version = sqlite_target_version_of(d->target, there);
 	rc = sqlite_add_predicate(d->db, NEWER, statement_note_newer, d, err);
 	if (!rc && (in_halves || statement_may_replace(d->target, there)))
 		rc = statement_halves(d, &s, table, err);

@@ -123,6 +123,9 @@ static int marks_check_value(const struct watermark *w, struct error *err)
 	case STRATEGY_SEQUENCE:
 		good = marks_is_number(w->value, true);
 		break;
+	case STRATEGY_NONE:
+		good = false;
+		break;
 	}
 	if (good)
 		return 0;

@@ -149,6 +149,12 @@ static void look_at_expressions(struct look *l)
 		look_refused(l, "source", l->p->source_table, &err);
 }
 
+/* NULL: it is loaded whole. */
+static const struct watermark_spec *look_mark(const struct look *l)
+{
+	return l->p->strategy == STRATEGY_NONE ? NULL : &l->mark;
+}
+
 static void look_at_source(struct look *l)
 {
 	const struct connector_ops *ops;
@@ -161,7 +167,8 @@ static void look_at_source(struct look *l)
 	}
 	ops = l->source->ops;
 	stopper_start(&l->stopper, l->source);
-	if (ops->describe(l->source, &l->spec, &l->mark, &l->schema, &err)) {
+	if (ops->describe(l->source, &l->spec, look_mark(l), &l->schema,
+			  &err)) {
 		look_refused(l, "source", l->p->source_table, &err);
 		return;
 	}
@@ -171,8 +178,8 @@ static void look_at_source(struct look *l)
 		look_refused(l, "source", l->p->source_table, &err);
 	look_at_columns(l);
 	look_at_gate(l);
-	if (ops->inspect(l->source, &l->spec, &l->mark, &l->schema,
-			 &l->out->problems, &err))
+	if (look_mark(l) && ops->inspect(l->source, &l->spec, &l->mark,
+					 &l->schema, &l->out->problems, &err))
 		look_refused(l, "source", l->p->source_table, &err);
 	if (ops->identity(l->source, &l->spec, &l->identity, &err))
 		look_refused(l, "source", l->p->source_table, &err);
@@ -335,6 +342,11 @@ static void look_at_guarantee(struct look *l)
 
 	if (!l->described)
 		return;
+	if (!look_mark(l)) {
+		out->settled = true;
+		out->guarantee = GUARANTEE_EXACT;
+		return;
+	}
 	settled_init(&settled);
 	if (l->source->ops->settle(l->source, &l->spec, &l->schema, &l->mark,
 				   &l->from, &settled, &err)) {

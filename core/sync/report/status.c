@@ -171,6 +171,8 @@ static void status_lag_of(const struct pipeline_settings *p,
 	settled_init(&settled);
 	if (watermark_from_text(&mark, out->watermark, &err)) {
 		status_note(out, "mark", &err);
+	} else if (p->strategy == STRATEGY_NONE) {
+		out->lag_us = caught_up_age;
 	} else if (status_ask_source(p, &mark, &settled, &err)) {
 		status_note(out, "source", &err);
 	} else {

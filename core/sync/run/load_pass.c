@@ -42,6 +42,11 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	struct watermark mark;
 
 	watermark_copy(&mark, &b->watermark);
+	if (r->p->strategy == STRATEGY_NONE) {
+		watermark_release(&mark);
+		mark.strategy = STRATEGY_NONE;
+		mark.identity = json_incref(r->identity);
+	}
 	watermark_set_columns(&mark, &r->schema, &r->gone);
 	json_decref(mark.shape);
 	mark.shape = json_incref(r->shape);

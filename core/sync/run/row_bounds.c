@@ -110,14 +110,15 @@ static int counting_run(struct counting *c, const struct window *w,
 
 	settings_watermark_spec(w->p, &c->mark);
 	if (!rc)
-		rc = c->source->ops->describe(c->source, &c->spec, &c->mark,
+		rc = c->source->ops->describe(c->source, &c->spec,
+					      scan->mark ? &c->mark : NULL,
 					      &c->schema, err);
 	c->scan = *scan;
 	c->scan.source = &c->spec;
 	c->scan.schema = &c->schema;
-	c->scan.mark = &c->mark;
+	c->scan.mark = scan->mark ? &c->mark : NULL;
 	/* A session of its own has to learn anew how the marks are written. */
-	if (!rc)
+	if (!rc && scan->mark)
 		rc = range_settle(c->source, &c->spec, &c->mark, &c->schema,
 				  err);
 	if (!rc)

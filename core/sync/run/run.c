@@ -21,6 +21,12 @@ void run_init(struct run *r)
 				 .mark = &r->mark,
 				 .from = &r->from,
 				 .settled = &r->settled };
+	/* Every row that there is now. */
+	if (r->p->strategy == STRATEGY_NONE) {
+		r->scan.mark = NULL;
+		r->scan.from = NULL;
+		r->scan.settled = NULL;
+	}
 	r->to = *r->p->destination;
 	r->to.look = !task_has(r->task, TASK_WRITES);
 	marks_target(r->p, &r->target);
@@ -92,7 +98,7 @@ char *run_mark_standing(const struct run *r, const char *delivered)
 	struct watermark mark;
 	char *text;
 
-	if (!delivered || r->p->strategy == STRATEGY_XMIN)
+	if (!delivered || !strategy_has_column(r->p->strategy))
 		return xstrdup(stands);
 	watermark_init(&mark);
 	if (!stands || watermark_from_text(&mark, stands, &ignored)) {

@@ -65,7 +65,7 @@ int task_no_end(struct run_context *c, struct run_result *out, int rc,
 
 int task_describe(struct run *r, struct error *err)
 {
-	return r->source->ops->describe(r->source, &r->spec, &r->mark,
+	return r->source->ops->describe(r->source, &r->spec, r->scan.mark,
 					&r->schema, err);
 }
 

@@ -42,6 +42,11 @@ static int run_settle(struct run *r, struct error *err)
 	/* A range by the key has no mark. */
 	if (r->mark.any_type)
 		return 0;
+	/* One statement reads it all. */
+	if (!r->scan.mark) {
+		r->out->guarantee = GUARANTEE_EXACT;
+		return 0;
+	}
 	rc = r->source->ops->settle(r->source, &r->spec, &r->schema, &r->mark,
 				    &r->from, &r->settled, err);
 

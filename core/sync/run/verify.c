@@ -22,6 +22,12 @@ bool run_verify_is_asked(const struct pipeline_settings *p,
 
 int run_verify_check(const struct pipeline_settings *p, struct error *err)
 {
+	if (p->strategy == STRATEGY_NONE)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s has no watermark, and so no "
+				 "window for --verify; leave it out, and use "
+				 "tidemark verify %s",
+				 p->name, settings_call(p));
 	if (p->mode != LOAD_UPDATE)
 		return 0;
 	return error_set(err, ERROR_CONFIG,

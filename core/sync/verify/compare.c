@@ -162,12 +162,7 @@ int compare_match(struct compare *out, const struct schema *source,
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (!source->n_key)
-		return error_set(err, ERROR_SCHEMA,
-				 "%s has no primary key, so that no row of it "
-				 "can be named: name the columns that tell its "
-				 "rows apart, as in `key: [id]`",
-				 source->table);
+	out->keyless = !source->n_key;
 	out->columns = xcalloc(source->n_columns, sizeof(*out->columns));
 	for (size_t i = 0; !rc && i < source->n_key; i++)
 		rc = compare_add(out, source, source->key[i], destination, err);
@@ -175,6 +170,8 @@ int compare_match(struct compare *out, const struct schema *source,
 	for (size_t i = 0; !rc && i < source->n_columns; i++)
 		if (!schema_is_key(source, i))
 			rc = compare_add(out, source, i, destination, err);
+	if (out->keyless)
+		out->n_key = out->n;
 	return rc;
 }
 

@@ -32,15 +32,17 @@ struct compare_column {
 	enum compare_form form;
 };
 
-/* The key's columns, in its order, come first. */
+/* The key's columns, in its order, come first. Without a key all columns name
+ * a row, and several rows may have one name. */
 struct compare {
 	struct compare_column *columns;
 	size_t n, n_key;
+	bool keyless;
 };
 
 /* Match the columns of `source` with those of `destination` of the same name.
  * SCHEMA, naming the column, if there is no such column or the types do not
- * compare. SCHEMA also if the source has no key. Release `out` in any case. */
+ * compare. Release `out` in any case. */
 int compare_match(struct compare *out, const struct schema *source,
 		  const struct schema *destination, struct error *err);
 void compare_release(struct compare *c);

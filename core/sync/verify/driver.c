@@ -160,6 +160,17 @@ static int driver_excuse(struct driver *d, struct error *err)
 	return rc;
 }
 
+/* A key is one difference. Rows without a key are counted one by one. */
+static int64_t driver_weight(const struct driver *d, const struct suspect *x)
+{
+	uint64_t here = x->rows[COMPARE_SOURCE].rows;
+	uint64_t there = x->rows[COMPARE_DESTINATION].rows;
+
+	if (!d->compare.keyless)
+		return 1;
+	return (int64_t)(here > there ? here - there : there - here);
+}
+
 static void driver_count(struct driver *d)
 {
 	for (size_t i = 0; i < d->suspects.n; i++) {
@@ -168,7 +179,7 @@ static void driver_count(struct driver *d)
 		if (x->past)
 			d->found->unsettled++;
 		else
-			d->found->of[suspect_kind(x)]++;
+			d->found->of[suspect_kind(x)] += driver_weight(d, x);
 		d->terms->judged(d, x);
 	}
 }
@@ -191,9 +202,12 @@ static int driver_show(struct driver *d, struct error *err)
 
 static int driver_judge(struct driver *d, struct error *err)
 {
-	int rc = driver_ask_again(d, err);
+	int rc = 0;
 
-	if (!rc)
+	/* Without a key no row can be asked for. */
+	if (!d->compare.keyless)
+		rc = driver_ask_again(d, err);
+	if (!rc && !d->compare.keyless)
 		rc = driver_excuse(d, err);
 	if (rc)
 		return rc;

@@ -60,16 +60,19 @@ static void examples_row(void *ctx, enum compare_side side,
 		e->found[side][i] = examples_values(b, row);
 }
 
-/* A row that went away meanwhile: its key as text. */
+/* A row that went away meanwhile, or has no key: its name as text. */
 static json_t *examples_key_text(const struct examples *e,
 				 const struct suspect *x)
 {
 	const struct schema *s = &e->of->sides[COMPARE_SOURCE].schema;
 	json_t *key = json_object();
 
-	for (size_t i = 0; i < e->of->compare->n_key; i++)
-		json_object_set_new(key, s->columns[s->key[i]].name,
+	for (size_t i = 0; i < e->of->compare->n_key; i++) {
+		size_t at = e->of->compare->columns[i].at[COMPARE_SOURCE];
+
+		json_object_set_new(key, s->columns[at].name,
 				    json_string(x->texts[COMPARE_SOURCE][i]));
+	}
 	return key;
 }
 
@@ -128,7 +131,8 @@ int verify_examples_add(const struct verify_examples *x, json_t *out,
 	size_t n = examples_sort(&e, x->most - json_array_size(out));
 	int rc = 0;
 
-	for (size_t side = 0; n && !rc && side < COMPARE_SIDES; side++)
+	for (size_t side = 0;
+	     n && !rc && !x->compare->keyless && side < COMPARE_SIDES; side++)
 		rc = verify_read_suspects(&x->sides[side], x->suspects, 0, n,
 					  &look, err);
 	for (size_t i = 0; !rc && i < n; i++)

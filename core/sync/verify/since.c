@@ -14,14 +14,14 @@
 
 int verify_since_check(const struct pipeline_settings *p, struct error *err)
 {
-	if (p->strategy != STRATEGY_XMIN)
+	if (strategy_has_column(p->strategy))
 		return 0;
 	return error_set(err, ERROR_CONFIG,
 			 "--since needs a mark that the rows carry, and those "
-			 "of %s have none at the destination (strategy xmin): "
+			 "of %s have none at the destination (strategy %s): "
 			 "--sample is as quick a look, and tidemark verify %s "
 			 "without either looks at all rows",
-			 p->name, settings_call(p));
+			 p->name, strategy_name(p->strategy), settings_call(p));
 }
 
 /* It is the rows' to say how late they are: nothing is held back or left out,

@@ -95,7 +95,8 @@ static int whole_collect(struct whole *w, struct error *err)
 	uint64_t rows = w->rows[COMPARE_SOURCE].rows +
 			w->rows[COMPARE_DESTINATION].rows;
 	bool keys =
-		w->sampling || d->tally.n_wanted * WHOLE_LOOK_UP_COST < rows;
+		w->sampling || (!d->compare.keyless &&
+				d->tally.n_wanted * WHOLE_LOOK_UP_COST < rows);
 	int rc = keys ? whole_match_keys(w, err) : 0;
 
 	whole_begin_pass(w, w->sampling ? "reading keys" : "naming");
@@ -107,6 +108,9 @@ static int whole_collect(struct whole *w, struct error *err)
 		suspects_sieve(&d->suspects);
 	if (rc)
 		return rc;
+	/* No row is looked up. */
+	if (d->compare.keyless)
+		return 0;
 	rc = suspects_refuse_cut(&d->suspects, err);
 	if (!rc || !w->sampling)
 		return rc;
@@ -125,7 +129,8 @@ static int whole_sample(struct whole *w, struct error *err)
 	int64_t rows = d->sides[COMPARE_SOURCE].schema.row_estimate;
 	int rc;
 
-	w->sampling = share && share * WHOLE_LOOK_UP_COST < VERIFY_PART_ALL &&
+	w->sampling = share && !d->compare.keyless &&
+		      share * WHOLE_LOOK_UP_COST < VERIFY_PART_ALL &&
 		      rows / VERIFY_PART_ALL * share < WHOLE_SUSPECTS;
 	if (!w->sampling)
 		return 0;

@@ -1,0 +1,143 @@
+"""Tables that have neither a key nor a mark: each run loads all of their rows,
+equal ones as often as they are there."""
+
+import collections
+
+import pytest
+
+from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA,
+                   items_settings)
+
+TARGETS = ("postgres", "mysql", "mariadb", "sqlite", "duckdb")
+SOURCES = ("postgres", "mysql", "mariadb", "sqlite", "duckdb")
+ROWS = [("a", 1), ("a", 1), ("a", 1), ("b", None), ("b", None), (None, None),
+        ("", 0)]
+
+
+def fill(source, rows, empty=True):
+    source.execute(*(["DELETE FROM bag"] if empty else []), *(
+        "INSERT INTO bag VALUES ({}, {})".format(
+            "NULL" if text is None else f"'{text}'",
+            "NULL" if n is None else n) for text, n in rows))
+
+
+def bag(tidemark, source, destination, rows=tuple(ROWS), **settings):
+    source.execute("CREATE TABLE bag (t varchar(10), n integer)")
+    fill(source, rows, False)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    made = items_settings(source, destination, "timestamp", "replace", "bag",
+                          **settings)
+    del made["watermark"]
+    return tidemark.pipeline("bag", **made).write_config()
+
+
+def expect(destination, rows):
+    found = collections.Counter(destination.query("SELECT t, n FROM bag"))
+    assert found == collections.Counter(rows)
+
+
+@pytest.mark.parametrize("engine", TARGETS)
+@pytest.mark.parametrize("start", SOURCES)
+@pytest.mark.thinned(3)
+def test_bag_of_rows(tidemark, make_source, make_destination, start, engine):
+    source, destination = make_source(start), make_destination(engine)
+    bag(tidemark, source, destination, batch={"rows": 2})
+    checked = tidemark("check", "--json").expect(EXIT_OK).pipeline()
+    assert not [each for each in checked["problems"]
+                if each["severity"] == "error"], checked
+    planned = tidemark.run("--dry-run").pipeline()
+    assert planned["rows_inserted"] == len(ROWS)
+    told = tidemark.run().pipeline()
+    assert (told["rows_read"], told["rows_inserted"]) == (len(ROWS),) * 2
+    assert told["guarantee"] == "exact"
+    expect(destination, ROWS)
+    tidemark("verify").expect(EXIT_OK)
+    # Changes, removals and doubles show at the target, too.
+    changed = [("a", 1), ("a", 1), ("c", 1), ("b", None), ("", 0), ("", 0)]
+    fill(source, changed)
+    tidemark.run()
+    expect(destination, changed)
+    tidemark("verify").expect(EXIT_OK)
+    told = tidemark("status", "--json").expect(EXIT_OK)
+    assert told.pipeline()["watermark"]["strategy"] == "none"
+    fill(source, [])
+    tidemark.run()
+    expect(destination, [])
+    tidemark("verify").expect(EXIT_OK)
+
+
+@pytest.mark.parametrize("engine", ("clickhouse", "bigquery"))
+def test_target_that_cannot_take_a_bag(tidemark, source, make_destination,
+                                       engine):
+    bag(tidemark, source, make_destination(engine))
+    done = tidemark("run", "--json").expect(EXIT_SCHEMA)
+    message = done.pipeline()["error"]["message"]
+    assert "nothing tells which of its rows have come" in message, message
+
+
+@pytest.mark.parametrize("engine", ("postgres", "duckdb"))
+def test_differences_are_named_by_their_rows(tidemark, source,
+                                             make_destination, engine):
+    destination = make_destination(engine)
+    bag(tidemark, source, destination)
+    tidemark.run()
+    destination.execute("DELETE FROM bag WHERE t = 'a'",
+                        "INSERT INTO bag VALUES ('a', 1), ('z', 9)")
+    done = tidemark("verify", "--json").expect(EXIT_DIFFERENT).pipeline()
+    assert (done["missing"], done["extra"], done["different"]) == (2, 1, 0)
+    named = sorted((each["kind"], each["key"]["t"], each["key"]["n"])
+                   for each in done["examples"])
+    assert named == [("extra", "z", "9"), ("missing", "a", "1")]
+    done = tidemark("verify", "--repair", "--yes").expect(EXIT_CONFIG)
+    assert "tidemark run bag mends it" in done.err
+    tidemark.run()
+    tidemark("verify").expect(EXIT_OK)
+
+
+@pytest.mark.parametrize("engine", TARGETS)
+@pytest.mark.thinned(2)
+def test_killed_at_every_step(tidemark_failpoints, source, make_destination,
+                              engine):
+    tidemark, destination = tidemark_failpoints, make_destination(engine)
+    bag(tidemark, source, destination, batch={"rows": 2})
+    tidemark.run()
+    changed = ROWS[2:] + [("c", 3)] * 4
+    fill(source, changed)
+    for point in ("mid_load=kill@2", "commit_acked=kill@1",
+                  "commit_acked=kill@3", "before_merge=kill@1",
+                  "after_merge=kill@5"):
+        tidemark.killed(failpoints=point)
+        left = collections.Counter(
+            destination.query("SELECT t, n FROM bag"))
+        assert left in (collections.Counter(ROWS),
+                        collections.Counter(changed)), point
+    tidemark.run()
+    expect(destination, changed)
+    tidemark("verify").expect(EXIT_OK)
+
+
+def test_mark_and_key_may_be_left_out(tidemark, source, make_destination):
+    """A key serves where there is one; `none` goes before a default's mark."""
+    destination = make_destination("postgres")
+    source.execute("CREATE TABLE bag (t text PRIMARY KEY, n int)")
+    fill(source, [("a", 1), ("b", 2)], False)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    made = items_settings(source, destination, "timestamp", "replace", "bag")
+    made["watermark"] = {"strategy": "none"}
+    tidemark.top["defaults"] = {"watermark": {
+        "strategy": "timestamp", "column": "updated_at", "lag": "1m"}}
+    tidemark.pipeline("bag", **made).write_config()
+    tidemark.run()
+    assert destination.query(
+        "SELECT contype FROM pg_constraint WHERE conrelid = 'bag'::regclass"
+        " AND contype = 'p'") == [("p",)]
+    destination.execute("UPDATE bag SET n = 7 WHERE t = 'b'")
+    done = tidemark("verify", "--json").expect(EXIT_DIFFERENT).pipeline()
+    assert done["examples"] == [{"key": {"t": "b"}, "kind": "different"}]
+    tidemark("run", "--verify").expect(EXIT_CONFIG)
+    tidemark("verify", "--since", "2026-01-01").expect(EXIT_CONFIG)
+    made["load"] = {"mode": "upsert"}
+    done = tidemark.pipeline("bag", **made).write_config()("run")
+    assert "load mode upsert needs a mark" in done.expect(EXIT_CONFIG).err
