@@ -157,6 +157,9 @@ struct checkpoint {
 	/* Rows loaded over all time: read from this by recover; also the base
 	 * of _tidemark_seq in append. */
 	int64_t rows_total;
+	/* load: rows that others have put there for this pipeline, beside its
+	 * mark, and that are to be counted with this batch's. */
+	int64_t rows_beside;
 	bool found; /* recover: the row exists */
 	/* recover without prepare: what others() answers. Where the target is
 	 * missing, marks of the table that was there before. */

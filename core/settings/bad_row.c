@@ -4,8 +4,10 @@
 #include "core/base/units.h"
 #include "core/settings/input.h"
 
-#define MILLION		INT64_C(1000000)
-#define SHARE_FRACTIONS 4 /* digits behind the point of a percentage */
+#define MILLION INT64_C(1000000)
+/* Sessions at either end. */
+#define SETTINGS_STREAMS_MOST 32
+#define SHARE_FRACTIONS	      4 /* digits behind the point of a percentage */
 
 /* "0.1%" as parts per million; at most 100%. */
 static bool row_limit_parse_share(const char *text, int64_t *out)
@@ -75,4 +77,21 @@ void settings_default_bad_rows(struct pipeline_input *in)
 {
 	if (!in->bad_rows_said)
 		row_limit_parse(&in->p.bad_rows.limit, SETTINGS_BAD_ROWS);
+}
+
+int settings_parse_streams(struct option_context *ctx,
+			   const struct option *option,
+			   const struct config_node *node, void *base)
+{
+	struct pipeline_input *in = base;
+
+	if (!strcmp(node->text, "auto")) {
+		in->p.streams = 0;
+		return 0;
+	}
+	if (units_parse_count(node->text, &in->p.streams) &&
+	    in->p.streams >= 1 && in->p.streams <= SETTINGS_STREAMS_MOST)
+		return 0;
+	return option_fail(ctx, node->at, "expected %s, found \"%.40s\"",
+			   option_expects(option), node->text);
 }

@@ -97,6 +97,10 @@ int settings_check_connection(struct option_context *ctx,
 int settings_parse_limits(struct option_context *ctx,
 			  const struct option *option,
 			  const struct config_node *node, void *base);
+/* The key load.streams. */
+int settings_parse_streams(struct option_context *ctx,
+			   const struct option *option,
+			   const struct config_node *node, void *base);
 /* The key on_bad_row.dead_letter.limit, and its default. */
 int settings_parse_bad_rows(struct option_context *ctx,
 			    const struct option *option,

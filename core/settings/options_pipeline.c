@@ -212,6 +212,15 @@ static const struct option load_options[] = {
 		 "inserted or updated. An unchanged row keeps it, and `verify` "
 		 "does not compare it. An existing table gets the column, with "
 		 "NULL in its old rows." },
+	{ .name = "streams",
+	  .type = OPTION_TEXT,
+	  .flags = OPTION_OR_COUNT,
+	  .default_text = "auto",
+	  .expects = "auto, or a count of 1 to 32",
+	  .doc = "How many sessions load a table for the first time, side by "
+		 "side. `auto`: 2 to 4, from a million rows on, where the "
+		 "machine has four cores. Each has two batches in memory.",
+	  .parse = settings_parse_streams },
 	{ .name = "keep_raw",
 	  .type = OPTION_DURATION,
 	  .flags = OPTION_UNSUPPORTED,

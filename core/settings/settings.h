@@ -93,6 +93,7 @@ struct pipeline_settings {
 	bool in_place; /* source and destination are the same table */
 	struct drift_policy drift;
 	int64_t batch_rows, batch_bytes, batch_target_us;
+	int64_t streams; /* they load a new table; 0: auto */
 	struct gate_settings gate;
 	struct bad_row_settings bad_rows;
 	bool verify; /* each run: what it has loaded */

@@ -80,7 +80,8 @@ static int load_batch(struct sql_mark *m, const struct batch *b,
 	checkpoint_keep(&kept, next, refresh ? NULL : m->stands);
 	if (!rc)
 		rc = load_rows(m, b, &kept, &counts, err);
-	rc = load_end(m, refresh ? NULL : &kept, n, rc, err);
+	rc = load_end(m, refresh ? NULL : &kept, n + next->rows_beside, rc,
+		      err);
 	checkpoint_release(&kept);
 	if (rc)
 		return rc;

@@ -63,7 +63,9 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	free(highest);
 	next->fence = r->target.writer.fence ? r->target.writer.fence
 					     : r->checkpoint.fence;
-	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows;
+	next->rows_beside = r->rows_beside;
+	next->rows_total =
+		r->checkpoint.rows_total + (int64_t)b->n_rows + r->rows_beside;
 	run_identity(r, digest, next);
 }
 
@@ -106,6 +108,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	r->out->last_batch_us = load_us;
 	if (!r->target.refresh && mirrors)
 		xassign(&r->out->watermark_after, next->watermark);
+	r->rows_beside = 0;
 	r->task->ops->loaded(r, &rb->batch);
 	if (!r->target.refresh)
 		letters_loaded(&r->letters, &rb->batch);

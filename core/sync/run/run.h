@@ -50,6 +50,8 @@ struct run {
 	struct letters letters;
 	struct run_verify *verify; /* NULL: not asked for */
 	struct strlist keys; /* keys for scan.keys */
+	bool split; /* several streams have loaded what lies before `from` */
+	int64_t rows_beside; /* by them, and not in the mark's sum yet */
 	struct window window;
 	struct run_pace *pacing; /* for all tries */
 	struct reader reader;
@@ -98,6 +100,8 @@ int run_check_mark(struct run *r, const char *text, struct error *err);
 char *run_mark_standing(const struct run *r, const char *delivered);
 /* Remove the rows of these keys in one transaction; no row was read for it. */
 int run_remove(struct run *r, const struct batch *keys, struct error *err);
+/* The settled point, past r->from, into r->settled and r->out. */
+int run_settle(struct run *r, struct error *err);
 /* Load what the reader hands over until the pass ends. */
 int run_pass(struct run *r, struct error *err);
 

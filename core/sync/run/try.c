@@ -35,9 +35,12 @@ static int run_check_options(struct run *r, struct error *err)
 }
 
 /* The settled point comes before the snapshot that serves the first row. */
-static int run_settle(struct run *r, struct error *err)
+int run_settle(struct run *r, struct error *err)
 {
 	int rc;
+
+	settled_release(&r->settled);
+	settled_init(&r->settled);
 
 	/* A range by the key has no mark. */
 	if (r->mark.any_type)

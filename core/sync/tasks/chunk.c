@@ -309,7 +309,7 @@ static int chunk_check(void *ctx, struct error *err)
 	const struct chunk_work *w = chunk_work(r);
 	int rc = lease_keeper_check(r->keeper, err);
 
-	if (rc || !w->loading || !w->loading->n_rows)
+	if (rc || w->first_load || !w->loading || !w->loading->n_rows)
 		return rc;
 	/* Up to the settled mark the load itself lets no older version win.
 	 * Past it a transaction that began before may have put the newest one
@@ -366,7 +366,7 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 	struct chunk *chunk = w->chunk;
 
 	chunk_release_witness(w);
-	if (!rc)
+	if (!rc && !w->first_load)
 		rc = chunk_verify(c, &w->range, &chunk->checksum, err);
 	run_pace_rest(&c->pacing);
 	if (!rc) {

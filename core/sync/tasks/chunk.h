@@ -38,6 +38,11 @@ struct chunk_work {
 	 * had changed, where a load is not rolled back. */
 	char *settled, *told, *own;
 	bool unsettled; /* the batch at hand has rows past `settled` */
+	/* It is a range of the pipeline's own first load, up to the settled
+	 * point. Nothing else is loaded beside, and what changes meanwhile lies
+	 * past the point. So no version has to be compared, and the chunk is
+	 * not compared at its end. */
+	bool first_load;
 	/* Reads the rows of a batch again, under the load's locks. */
 	struct connector *witness;
 	struct source_spec witness_spec;

@@ -2,12 +2,21 @@
 
 #include "core/sync/parts/changing.h"
 #include "core/sync/run/run.h"
+#include "core/sync/tasks/streams.h"
 
 int sync_locate(struct run *r, struct error *err)
 {
 	if (r->from.value || !run_moves_mark(r))
 		return 0;
 	return changing_try(r->p, err);
+}
+
+static int sync_finish(struct run *r, const struct read_batch *last,
+		       struct error *err)
+{
+	int rc = task_finish(r, last, err);
+
+	return rc || !r->split ? rc : streams_forget(r, err);
 }
 
 static const struct task_ops sync_ops = {
@@ -19,13 +28,13 @@ static const struct task_ops sync_ops = {
 	.describe = task_describe,
 	.locate = sync_locate,
 	.prepare = task_prepare,
-	.bound = task_no_step,
+	.bound = streams_load,
 	.begun = task_no_step,
 	.mark = task_mark,
 	.batch_id = task_no_batch_id,
 	.loading = task_no_loading,
 	.loaded = task_no_loaded,
-	.finish = task_finish,
+	.finish = sync_finish,
 	.again = task_no_again,
 	.end = task_no_end,
 };

@@ -1,0 +1,232 @@
+#include "core/sync/tasks/streams.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/sync/ledger/ledger.h"
+#include "core/sync/tasks/streams_work.h"
+
+/* The member of the mark's pending part with the load's id, which its chunks
+ * have, too. The mark that is written at the end has none. */
+#define STREAMS_ID	"streams"
+#define STREAMS_ID_SIZE 13
+/* A settled point may come only when open transactions have ended. */
+#define STREAMS_SETTLE_TRIES 20
+#define STREAMS_SETTLE_US    (US_PER_SECOND / 5)
+
+static const char *streams_id(const struct run *r)
+{
+	return json_string_value(json_object_get(r->from.pending, STREAMS_ID));
+}
+
+/* The mark of a load under way says that nothing is settled. Rows up to the
+ * settled point count as delivered before the first of them is loaded. */
+static int streams_begin(struct run *r, const char *id, struct error *err)
+{
+	struct read_batch none;
+	int rc;
+
+	memset(&none, 0, sizeof(none));
+	batch_init(&none.batch, &r->schema);
+	watermark_release(&none.batch.watermark);
+	watermark_copy(&none.batch.watermark, &r->from);
+	json_decref(none.batch.watermark.pending);
+	none.batch.watermark.pending = json_pack(
+		"{s:s, s:s}", "delivered", r->settled.value, STREAMS_ID, id);
+	json_decref(none.batch.watermark.identity);
+	none.batch.watermark.identity = json_incref(r->identity);
+	rc = task_finish(r, &none, err);
+	batch_release(&none.batch);
+	return rc;
+}
+
+int streams_forget(struct run *r, struct error *err)
+{
+	struct chunk_list known = { NULL, 0, 0 };
+	char config[DIGEST_TEXT_SIZE];
+	const char *last = "";
+	int rc = store_chunks_list(r->store, r->p->name, &known, err);
+
+	streams_config(r->p, config);
+	for (size_t i = 0; !rc && i < known.n; i++) {
+		const struct chunk *c = &known.items[i];
+
+		if (strcmp(c->config, config) != 0 ||
+		    !strcmp(c->backfill_id, last))
+			continue;
+		last = c->backfill_id;
+		rc = store_chunks_delete(r->store, r->p->name, last, err);
+	}
+	chunk_list_release(&known);
+	return rc;
+}
+
+/* Begin with a range for each stream. The chunks come before the mark that
+ * names them: those that none names are forgotten. */
+static int streams_plan_new(struct run *r, size_t n, struct streams_plan *plan,
+			    char id[DIGEST_TEXT_SIZE], struct error *err)
+{
+	struct chunk_list first = { NULL, 0, 0 };
+	char attempt[DIGEST_TEXT_SIZE];
+	int rc = streams_forget(r, err);
+
+	ledger_attempt_id(attempt);
+	digest_hash_text(attempt, strlen(attempt), id);
+	id[STREAMS_ID_SIZE - 1] = '\0';
+	if (!streams_plan_aim(plan, r->settled.value, NULL))
+		return rc;
+	while (!rc && !plan->whole && first.n < n)
+		rc = streams_plan_next(plan, id, &first, err);
+	if (!rc && first.n > 1)
+		rc = streams_queue(r, &first, err);
+	if (!rc && first.n > 1)
+		rc = failpoint("streams_queued", err);
+	if (!rc && first.n > 1)
+		rc = streams_begin(r, id, err);
+	chunk_list_release(&first);
+	return rc;
+}
+
+static int streams_list(struct run *r, const char *id, struct chunk_list *out,
+			struct error *err)
+{
+	struct chunk_list known = { NULL, 0, 0 };
+	int rc = id ? store_chunks_list(r->store, r->p->name, &known, err) : 0;
+
+	for (size_t i = 0; !rc && i < known.n; i++) {
+		struct chunk *c = &known.items[i];
+
+		if (strcmp(c->backfill_id, id) != 0)
+			continue;
+		out->items = xgrow(out->items, &out->capacity, out->n + 1,
+				   sizeof(*c));
+		out->items[out->n++] = *c;
+		memset(c, 0, sizeof(*c));
+	}
+	chunk_list_release(&known);
+	return rc;
+}
+
+/* Ranges that were set aside get another chance. */
+static int streams_resume(struct run *r, struct streams_plan *plan,
+			  struct chunk_list *known, struct error *err)
+{
+	const struct chunk *last = NULL;
+	bool held;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < known->n; i++) {
+		struct chunk *c = &known->items[i];
+
+		if (!last || c->number > last->number)
+			last = c;
+		if (strcmp(c->state, CHUNK_FAILED) != 0)
+			continue;
+		xassign(&c->state, CHUNK_QUEUED);
+		c->attempts = 0;
+		rc = store_chunk_save(r->store, c, &held, err);
+	}
+	if (!rc && last)
+		streams_plan_aim(plan, last->window_to, last);
+	return rc;
+}
+
+static int streams_wait_for_settled(struct run *r, struct error *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && !r->settled.value && !stop_requested() &&
+			i < STREAMS_SETTLE_TRIES;
+	     i++) {
+		json_decref(r->from.pending);
+		r->from.pending = json_incref(r->settled.pending);
+		clock_sleep_us(STREAMS_SETTLE_US);
+		rc = run_settle(r, err);
+	}
+	return rc;
+}
+
+/* From the highest mark that was loaded, as one stream would have left it. A
+ * source whose guarantee is weak may yet bring marks below the settled point.
+ */
+static int streams_go_on(struct run *r, struct streams_plan *plan,
+			 const char *id, struct error *err)
+{
+	struct chunk_list all = { NULL, 0, 0 };
+	const struct chunk *last = NULL;
+	char *highest = NULL;
+	int rc = streams_list(r, id, &all, err);
+
+	for (size_t i = 0; i < all.n; i++) {
+		r->rows_beside += all.items[i].rows;
+		if (!last || all.items[i].number > last->number)
+			last = &all.items[i];
+	}
+	if (!rc && last)
+		rc = streams_plan_highest(plan, last, &highest, err);
+	chunk_list_release(&all);
+	if (!rc) {
+		/* The window that --verify looks at begins with the table. */
+		run_verify_begin(r);
+		xassign(&r->from.value, highest);
+		strlist_release(&r->from.key);
+		json_decref(r->from.pending);
+		r->from.pending = NULL;
+		r->split = true;
+		rc = run_settle(r, err);
+	}
+	free(highest);
+	return rc;
+}
+
+static int streams_all(struct run *r, size_t n, struct streams_plan *plan,
+		       struct error *err)
+{
+	struct chunk_list known = { NULL, 0, 0 };
+	char id[DIGEST_TEXT_SIZE] = "";
+	int rc = streams_list(r, streams_id(r), &known, err);
+
+	if (known.n)
+		snprintf(id, sizeof(id), "%s", known.items[0].backfill_id);
+	if (!rc && known.n)
+		rc = streams_resume(r, plan, &known, err);
+	else if (!rc)
+		rc = streams_wait_for_settled(r, err);
+	if (!rc && !known.n)
+		rc = streams_plan_new(r, n, plan, id, err);
+	chunk_list_release(&known);
+	if (rc || plan->n < 2)
+		return rc;
+	log_info("%s is loaded by %zu streams", r->p->source_table, n);
+	rc = streams_run(r, n, plan, id, err);
+	if (!rc)
+		rc = failpoint("streams_loaded", err);
+	return rc ? rc : streams_go_on(r, plan, id, err);
+}
+
+int streams_load(struct run *r, struct error *err)
+{
+	struct streams_plan plan;
+	const char *why;
+	size_t n = streams_count(r, &why);
+	int rc;
+
+	if (why)
+		log_debug("%s is loaded by one stream: %s", r->p->source_table,
+			  why);
+	/* It goes on as it was begun. */
+	else if (n < 2 && r->p->streams != 1 && streams_id(r))
+		n = 2;
+	if (n < 2)
+		return r->store && streams_id(r) ? streams_forget(r, err) : 0;
+	streams_plan_init(&plan, r, n);
+	rc = streams_all(r, n, &plan, err);
+	streams_plan_release(&plan);
+	return rc;
+}

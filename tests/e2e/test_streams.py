@@ -1,0 +1,279 @@
+"""The first load of a table by several streams (`load.streams`): equal to that
+of one stream, whatever happens meanwhile."""
+
+import signal
+import sqlite3
+import threading
+
+import pytest
+
+import workload
+from bench import EXIT_CONFIG, EXIT_OK, EXIT_STOPPED, Tidemark, sync_items, written
+from oracle import check_items
+from servers import wait_for
+
+ROWS = 6000
+SAID = "is loaded by 3 streams"
+
+
+@pytest.fixture
+def failing(failpoint_binary, work_dir):
+    return Tidemark(failpoint_binary, work_dir)
+
+
+def fill(source, rows=ROWS):
+    """Each row has a mark of its own, and the server knows about how many
+    there are."""
+    workload.create_items(source, rows=rows)
+    if source.engine == "postgres":
+        source.execute("UPDATE items SET updated_at = timestamptz "
+                       "'2024-01-01' + id * interval '1 second'",
+                       "ANALYZE items")
+    else:
+        source.execute("UPDATE items SET updated_at = TIMESTAMP "
+                       "'2024-01-01 00:00:00' + INTERVAL id SECOND",
+                       "ANALYZE TABLE items")
+
+
+def configure(tidemark, source, destination, strategy="timestamp", streams=3,
+              mode="upsert", **more):
+    sync_items(tidemark, source, destination, strategy, mode, **more)
+    tidemark.pipelines["items"]["load"]["streams"] = streams
+    return tidemark.write_config()
+
+
+def ranges(tidemark):
+    with sqlite3.connect(tidemark.state_file) as db:
+        return db.execute("SELECT state, count(*) FROM chunks GROUP BY state "
+                          "ORDER BY state").fetchall()
+
+
+def check_end(tidemark, source, destination):
+    """Nothing is left of the ranges, and one more run has nothing to do."""
+    check_items(source, destination)
+    assert ranges(tidemark) == []
+    assert written(tidemark.run().pipeline()) == 0
+    assert tidemark("verify", "items", "--json").expect(EXIT_OK)
+
+
+@pytest.mark.parametrize("engine, to", (
+    ("postgres", "postgres"), ("postgres", "mysql"), ("postgres", "mariadb"),
+    ("postgres", "clickhouse"), ("mysql", "postgres"), ("mysql", "mysql"),
+    ("mariadb", "postgres"), ("mariadb", "mariadb"), ("mysql", "clickhouse")))
+@pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
+def test_equal_to_one_stream(tidemark, make_source, make_destination, engine,
+                             to, strategy):
+    """The same rows, the same mark."""
+    source, destination = make_source(engine), make_destination(to)
+    fill(source)
+    configure(tidemark, source, destination, strategy)
+    done = tidemark.run()
+    assert SAID in done.err
+    result = done.pipeline()
+    assert result["rows_inserted"] == ROWS
+    check_end(tidemark, source, destination)
+    marks = [tidemark("watermark", "show", "--json").json()]
+    tidemark("watermark", "reset", "items").expect(EXIT_OK)
+    tidemark.pipelines["items"]["load"]["streams"] = 1
+    tidemark.write_config()
+    once = tidemark.run()
+    assert SAID not in once.err
+    assert written(once.pipeline()) == 0
+    marks.append(tidemark("watermark", "show", "--json").json())
+    values = [str(mark).split("'value': ")[1].split(",")[0] for mark in marks]
+    assert values[0] == values[1]
+
+
+@pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse"))
+@pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
+def test_under_writers(tidemark, source, make_destination, to, strategy):
+    """Long transactions come last with older marks; the table is rewritten."""
+    destination = make_destination(to)
+    fill(source)
+    configure(tidemark, source, destination, strategy, batch={"rows": 300})
+    done = threading.Event()
+    failed = []
+
+    def rewrite():
+        try:
+            while not done.wait(0.05):
+                source.execute("VACUUM FULL items")
+        except Exception as error:
+            failed.append(error)
+
+    with workload.Writers(source, seed=7):
+        rewriting = threading.Thread(target=rewrite)
+        rewriting.start()
+        said = tidemark.run().err
+        done.set()
+        rewriting.join()
+    assert not failed, failed
+    assert SAID in said
+    workload.settle(source)
+    tidemark.run()
+    check_end(tidemark, source, destination)
+
+
+def test_rows_that_move(tidemark, source, make_destination):
+    """Keys change and rows go to other partitions while ranges are read: no
+    row of the source is lost."""
+    destination = make_destination("postgres")
+    source.execute(
+        "CREATE TABLE items (id bigint, name text, updated_at timestamptz NOT "
+        "NULL, PRIMARY KEY (id)) PARTITION BY RANGE (id)",
+        *(f"CREATE TABLE items_{n} PARTITION OF items FOR VALUES FROM "
+          f"({n * 10000}) TO ({(n + 1) * 10000})" for n in range(4)),
+        "INSERT INTO items SELECT n, 'a', timestamptz '2024-01-01' "
+        "+ n * interval '1 second' FROM generate_series(1, 6000) n",
+        "ANALYZE items")
+    configure(tidemark, source, destination, batch={"rows": 200})
+    done = threading.Event()
+    failed = []
+
+    def move():
+        try:
+            n = 0
+            while not done.is_set():
+                n += 1
+                source.execute(
+                    "UPDATE items SET id = (id + 10000) % 40000, name = "
+                    f"'moved {n}', updated_at = now() WHERE id % 50 = {n % 50}")
+        except Exception as error:
+            failed.append(error)
+
+    moving = threading.Thread(target=move)
+    moving.start()
+    said = tidemark.run().err
+    done.set()
+    moving.join()
+    assert not failed, failed
+    assert SAID in said
+    workload.settle(source)
+    tidemark.run()
+    there = set(destination.query("SELECT id, name FROM items"))
+    assert set(source.query("SELECT id, name FROM items")) <= there
+    assert written(tidemark.run().pipeline()) == 0
+
+
+POINTS = ("streams_queued=kill@1", "before_watermark=kill@1",
+          "before_watermark=kill@5", "after_merge=kill@4",
+          "commit_acked=kill@7", "streams_loaded=kill@1",
+          "state_saved=kill@6")
+
+
+@pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse"))
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_and_resumed(failing, source, make_destination, to, point):
+    destination = make_destination(to)
+    fill(source)
+    configure(failing, source, destination, batch={"rows": 300})
+    if not failing.killed(failpoints=point):
+        assert to == "clickhouse", "the point was not reached"
+        pytest.skip("this engine has no such point")
+    workload.touch_items(source, "id % 7 = 0")
+    source.execute("DELETE FROM items WHERE id % 1000 = 999",
+                   "VACUUM FULL items")
+    workload.settle(source)
+    done = failing.run()
+    # The rows that went meanwhile may have been loaded.
+    destination.execute(*(
+        ("ALTER TABLE items DELETE WHERE id % 1000 = 999 SETTINGS "
+         "mutations_sync = 1",) if to == "clickhouse" else
+        ("DELETE FROM items WHERE id % 1000 = 999",)))
+    assert done.code == EXIT_OK
+    check_end(failing, source, destination)
+
+
+def test_ranges_that_are_done_stay_done(failing, source, make_destination):
+    destination = make_destination("postgres")
+    fill(source)
+    configure(failing, source, destination)
+    assert failing.killed(failpoints="streams_loaded=kill@1")
+    assert ranges(failing)[0][0] == "done" and len(ranges(failing)) == 1
+    done = failing.run()
+    assert done.pipeline()["rows_read"] <= 2
+    check_end(failing, source, destination)
+    total, = destination.query("SELECT rows_total FROM _tidemark_watermark")
+    assert total[0] >= ROWS
+
+
+@pytest.mark.parametrize("how", ("reset", "one stream", "other rows"))
+def test_another_load_in_between(failing, source, make_destination, how):
+    """A range that was done counts only for the load it belongs to."""
+    destination = make_destination("postgres")
+    fill(source)
+    configure(failing, source, destination)
+    assert failing.killed(failpoints="streams_loaded=kill@1")
+    destination.execute("DELETE FROM items WHERE id % 10 = 3")
+    if how == "reset":
+        failing("watermark", "reset", "items").expect(EXIT_OK)
+    elif how == "one stream":
+        failing.pipelines["items"]["load"]["streams"] = 1
+    else:
+        failing.pipelines["items"]["source"]["where"] = "id > 0"
+    failing.write_config()
+    failing.run()
+    check_end(failing, source, destination)
+
+
+def test_sessions_are_killed(tidemark, source, make_destination):
+    """Each stream begins its range where it was."""
+    destination = make_destination("postgres")
+    fill(source)
+    configure(tidemark, source, destination, batch={"rows": 100})
+    tidemark.pipelines["items"]["source"]["where"] = \
+        "pg_sleep(0.0002) IS NOT NULL"
+    tidemark.write_config()
+    call = tidemark.start("run", "--json")
+    for end in (source, destination):
+        wait_for(lambda: len(destination.query(
+            "SELECT FROM _tidemark_watermark WHERE pipeline LIKE 'items/%'"))
+            if destination.tables() else False, what="a range's mark")
+        end.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> "
+                    "pg_backend_pid() AND application_name LIKE 'tidemark%'")
+    done = call.wait().expect(EXIT_OK)
+    assert SAID in done.err
+    del tidemark.pipelines["items"]["source"]["where"]
+    tidemark.write_config()
+    tidemark.run()
+    check_end(tidemark, source, destination)
+
+
+def test_stopped_by_a_signal(tidemark, source, make_destination):
+    destination = make_destination("postgres")
+    fill(source)
+    configure(tidemark, source, destination, batch={"rows": 100})
+    tidemark.pipelines["items"]["source"]["where"] = \
+        "pg_sleep(0.0002) IS NOT NULL"
+    tidemark.write_config()
+    call = tidemark.start("run")
+    wait_for(lambda: SAID in call.text["err"].decode(), what="the streams")
+    call.signal(signal.SIGTERM)
+    call.wait().expect(EXIT_STOPPED)
+    assert SAID in tidemark.run().err
+    check_end(tidemark, source, destination)
+
+
+@pytest.mark.parametrize("to, strategy, mode, more", (
+    ("postgres", "xmin", "upsert", {}),
+    ("postgres", "timestamp", "append", {}),
+    ("postgres", "timestamp", "replace", {}),
+    ("postgres", "timestamp", "upsert", {"watermark": {"nulls": "include"}}),
+    ("postgres", "timestamp", "upsert", {"gate": {"max_rows": 100000}}),
+    ("duckdb", "timestamp", "upsert", {}),
+    ("sqlite", "timestamp", "upsert", {})))
+def test_one_stream_all_the_same(tidemark, source, make_destination, to,
+                                 strategy, mode, more):
+    destination = make_destination(to)
+    fill(source)
+    configure(tidemark, source, destination, strategy, mode=mode, **more)
+    assert SAID not in tidemark.run().err
+    check_items(source, destination)
+
+
+@pytest.mark.parametrize("streams", (0, 33, "many", -1, 1.5))
+def test_refused_counts(tidemark, source, make_destination, streams):
+    configure(tidemark, source, make_destination("postgres"), streams=streams)
+    refused = tidemark("run").expect(EXIT_CONFIG)
+    assert "streams" in refused.err
