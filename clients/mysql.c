@@ -89,6 +89,7 @@ static int mysql_client_open_new(struct mysql_client **out,
 				     "MariaDB") != NULL;
 		db->version = mysql_get_server_version(db->conn);
 		db->id = mysql_thread_id(db->conn);
+		db->takes_many = true;
 		rc = mysql_client_pin(db, options, err);
 	}
 	if (rc)

@@ -73,12 +73,33 @@ bool mysql_client_failed_with(const struct error *err, unsigned number);
 int mysql_client_exec(struct mysql_client *db, const char *sql,
 		      struct error *err);
 /* A whole small result in text form. `shape` is the expected answer, see
- * answer.h. Parameters ("?") are text, NULL is NULL. Without parameters the
- * statement is not prepared. */
+ * answer.h. Parameters ("?") are text, NULL is NULL. They travel as literals of
+ * the statement, which is ours: no part of it was written by a user. */
 int mysql_client_query(struct mysql_client *db,
 		       struct mysql_client_result **out, const char *sql,
 		       const char *shape, int n, const char *const *params,
 		       struct error *err);
+/* The same for a statement with SQL of a user. Values travel apart from it. */
+int mysql_client_query_user(struct mysql_client *db,
+			    struct mysql_client_result **out, const char *sql,
+			    const char *shape, int n, const char *const *params,
+			    struct error *err);
+
+/* Questions of ours, each as for mysql_client_query(), that travel together:
+ * one round trip. The server answers them in turn. The first one that fails
+ * ends it, and no later one is carried out. `answered`: how many were. */
+struct mysql_client_question {
+	const char *sql;
+	const char *shape; /* NULL: any answer, also none */
+	int n;
+	const char *const *params;
+	struct mysql_client_result *answer; /* out */
+};
+int mysql_client_ask(struct mysql_client *db, struct mysql_client_question *q,
+		     size_t n, size_t *answered, struct error *err);
+/* Also those of a call that has failed. */
+void mysql_client_answers_free(struct mysql_client_question *q, size_t n);
+
 void mysql_client_result_free(struct mysql_client_result *r); /* NULL is fine */
 size_t mysql_client_rows(const struct mysql_client_result *r);
 size_t mysql_client_columns(const struct mysql_client_result *r);

@@ -176,7 +176,8 @@ static void mysql_client_attempt_run(struct mysql_client_attempt *a)
 
 	a->ok = mysql_real_connect(a->conn, a->socket ? NULL : a->server.host,
 				   a->server.user, password, a->server.database,
-				   a->server.port, a->socket, 0) != NULL;
+				   a->server.port, a->socket,
+				   CLIENT_MULTI_STATEMENTS) != NULL;
 	mysql_client_guard_take(NULL);
 	a->ok = a->ok && (!a->tls || mysql_client_guard_holds(a->conn));
 	mysql_client_guard_explain(a->conn);

@@ -41,7 +41,7 @@ int mysql_client_explain(struct mysql_client *db, const char *sql, int n,
 	char *text = xstrfmt(
 		"EXPLAIN %s%s",
 		mysql_client_is_mariadb(db) ? "" : "FORMAT=TRADITIONAL ", sql);
-	int rc = mysql_client_query(db, &r, text, NULL, n, params, err);
+	int rc = mysql_client_query_user(db, &r, text, NULL, n, params, err);
 
 	*plan = *index = NULL;
 	for (size_t i = 0; !rc && i < mysql_client_rows(r); i++) {

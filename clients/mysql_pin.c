@@ -166,28 +166,29 @@ int mysql_client_pin(struct mysql_client *db,
 				 .options = options,
 				 .set = STRBUF_INIT,
 				 .ask = STRBUF_INIT };
-	struct mysql_client_result *r = NULL;
+	struct mysql_client_question q[2] = { { .sql = NULL } };
 	struct mysql_client_watch watch;
+	size_t answered;
 	int rc;
 
 	strbuf_addstr(&s.ask, "SELECT CONNECTION_ID()");
 	pin_fill(&s);
 	mysql_client_watch_begin(&watch, db);
-	rc = mysql_client_exec(db, s.set.data, err);
-	if (!rc)
-		rc = mysql_client_query(db, &r, s.ask.data, NULL, 0, NULL, err);
+	q[0].sql = s.set.data;
+	q[1].sql = s.ask.data;
+	rc = mysql_client_ask(db, q, ARRAY_SIZE(q), &answered, err);
 	rc = mysql_client_watch_end(&watch, rc, err);
 	if (!rc)
-		rc = pin_compare(&s, r, err);
-	if (!rc && !mysql_client_value(r, 0, 0))
+		rc = pin_compare(&s, q[1].answer, err);
+	if (!rc && !mysql_client_value(q[1].answer, 0, 0))
 		rc = error_set(err, ERROR_TRANSIENT,
 			       "%s: the server does not tell its session's "
 			       "number",
 			       db->target.where);
 	if (!rc)
-		db->session = xstrdup(mysql_client_value(r, 0, 0));
+		db->session = xstrdup(mysql_client_value(q[1].answer, 0, 0));
 	db->pinned = !rc;
-	mysql_client_result_free(r);
+	mysql_client_answers_free(q, ARRAY_SIZE(q));
 	strbuf_release(&s.set);
 	strbuf_release(&s.ask);
 	free(s.names);

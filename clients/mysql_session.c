@@ -374,22 +374,44 @@ static int mysql_client_prepared(struct mysql_client *db, const char *sql,
 	return rc;
 }
 
+int mysql_client_check_answer(struct mysql_client *db,
+			      struct mysql_client_result *r, const char *shape,
+			      struct error *err)
+{
+	struct answer a = { .result = r, .is_null = mysql_client_is_null };
+
+	a.n_rows = mysql_client_rows(r);
+	a.n_columns = mysql_client_columns(r);
+	return answer_check(&a, shape, db->target.where, err);
+}
+
 int mysql_client_query(struct mysql_client *db,
 		       struct mysql_client_result **out, const char *sql,
 		       const char *shape, int n, const char *const *params,
 		       struct error *err)
 {
+	struct mysql_client_question q = { sql, shape, n, params, NULL };
+	size_t answered;
+	int rc = mysql_client_ask(db, &q, 1, &answered, err);
+
+	if (rc)
+		mysql_client_answers_free(&q, 1);
+	else
+		*out = q.answer;
+	return rc;
+}
+
+int mysql_client_query_user(struct mysql_client *db,
+			    struct mysql_client_result **out, const char *sql,
+			    const char *shape, int n, const char *const *params,
+			    struct error *err)
+{
 	struct mysql_client_result *r = NULL;
-	struct answer a = { .is_null = mysql_client_is_null };
 	int rc = n ? mysql_client_prepared(db, sql, n, params, &r, err)
 		   : mysql_client_plain(db, sql, &r, err);
 
-	if (!rc) {
-		a.result = r;
-		a.n_rows = mysql_client_rows(r);
-		a.n_columns = mysql_client_columns(r);
-		rc = answer_check(&a, shape, db->target.where, err);
-	}
+	if (!rc)
+		rc = mysql_client_check_answer(db, r, shape, err);
 	if (rc)
 		mysql_client_result_free(r);
 	else

@@ -23,6 +23,7 @@ struct mysql_client {
 	bool reads; /* its transactions are READ ONLY */
 	bool lost; /* fit only for mysql_client_close */
 	bool pinned; /* its settings are ours */
+	bool takes_many; /* statements in one text */
 	char *session; /* CONNECTION_ID() as it was then */
 	unsigned charset; /* the server's number of the results' charset */
 	bool folds; /* mysql_client_set_folds() */
@@ -64,8 +65,8 @@ char *mysql_client_told(const struct mysql_client *db, unsigned number,
 void mysql_client_note(struct mysql_client *db, const char *sql);
 /* May a command begin? */
 int mysql_client_ready(struct mysql_client *db, struct error *err);
-/* In mysql_pin.c: set the session's settings and read them back, in two round
- * trips. ACCESS if the server keeps another value. */
+/* In mysql_pin.c: set the session's settings and read them back, in one round
+ * trip. ACCESS if the server keeps another value. */
 int mysql_client_pin(struct mysql_client *db,
 		     const struct mysql_client_options *options,
 		     struct error *err);
@@ -84,6 +85,19 @@ void mysql_client_local_free(struct mysql_client_local *l); /* NULL is fine */
 void mysql_client_local_offer(void *conn, struct mysql_client_local *l);
 void mysql_client_insert_end(
 	struct mysql_client *db); /* harmless without any */
+
+/* In mysql_ask.c. A MYSQL_RES: has each column the pinned character set? */
+int mysql_client_check_columns(struct mysql_client *db, void *result,
+			       struct error *err);
+/* Append a statement with its values in place of each "?". BUG if there are
+ * more or fewer, or if a ";" outside of quotes would end it. */
+int mysql_client_fill(struct mysql_client *db, struct strbuf *out,
+		      const char *sql, int n, const char *const *params,
+		      struct error *err);
+/* Has an answer its shape? */
+int mysql_client_check_answer(struct mysql_client *db,
+			      struct mysql_client_result *r, const char *shape,
+			      struct error *err);
 
 /* In mysql.c: the last error of the connection or of a MYSQL_STMT, a statement
  * without parameters, and the steps of one with them.

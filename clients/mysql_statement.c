@@ -46,57 +46,6 @@ int mysql_client_stmt_fail(struct mysql_client *db, void *stmt,
 				    mysql_stmt_error(stmt), err);
 }
 
-static int mysql_client_check_result(struct mysql_client *db, MYSQL_RES *res,
-				     struct error *err)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; !rc && i < mysql_num_fields(res); i++)
-		rc = mysql_client_check_charset(
-			db, mysql_fetch_field_direct(res, i)->charsetnr, err);
-	return rc;
-}
-
-int mysql_client_plain(struct mysql_client *db, const char *sql,
-		       struct mysql_client_result **out, struct error *err)
-{
-	MYSQL_RES *res;
-	MYSQL_ROW row;
-	int rc = mysql_client_ready(db, err);
-
-	if (rc)
-		return rc;
-	mysql_client_note(db, sql);
-	if (mysql_real_query(db->conn, sql, strlen(sql)) != 0)
-		return mysql_client_fail(db, err);
-	res = mysql_store_result(db->conn);
-	if (!res && mysql_errno(db->conn))
-		return mysql_client_fail(db, err);
-	if (res && (rc = mysql_client_check_result(db, res, err)) != 0) {
-		mysql_free_result(res);
-		return rc;
-	}
-	if (out)
-		*out = mysql_client_result_new(res ? mysql_num_fields(res) : 0);
-	for (unsigned i = 0; out && res && i < mysql_num_fields(res); i++)
-		mysql_client_result_name(
-			*out, i, mysql_fetch_field_direct(res, i)->name);
-	while (out && res && (row = mysql_fetch_row(res)) != NULL) {
-		unsigned long *lengths = mysql_fetch_lengths(res);
-		for (unsigned i = 0; i < mysql_num_fields(res); i++)
-			mysql_client_result_add(*out, row[i], lengths[i]);
-	}
-	if (res)
-		mysql_free_result(res);
-	return 0;
-}
-
-int mysql_client_exec(struct mysql_client *db, const char *sql,
-		      struct error *err)
-{
-	return mysql_client_plain(db, sql, NULL, err);
-}
-
 int mysql_client_prepare(struct mysql_client *db, const char *sql,
 			 struct error *err)
 {
@@ -231,7 +180,7 @@ int mysql_client_bind_all(struct mysql_client *db, struct error *err)
 				(enum enum_field_types)db->fields[i].type;
 	}
 	meta = mysql_stmt_result_metadata(db->stmt);
-	rc = meta ? mysql_client_check_result(db, meta, err) : 0;
+	rc = meta ? mysql_client_check_columns(db, meta, err) : 0;
 	if (meta)
 		mysql_free_result(meta);
 	if (rc)

@@ -15,8 +15,9 @@ int mysql_source_query(struct paged_source *base, const struct paged_query *q,
 		       struct paged_answer *out, struct error *err)
 {
 	struct mysql_client_result *r = NULL;
-	int rc = mysql_client_query(rows_self(base)->db, &r, q->sql.data, NULL,
-				    q->n, (const char *const *)q->params, err);
+	int rc = mysql_client_query_user(rows_self(base)->db, &r, q->sql.data,
+					 NULL, q->n,
+					 (const char *const *)q->params, err);
 
 	memset(out, 0, sizeof(*out));
 	if (rc)

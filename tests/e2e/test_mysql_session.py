@@ -5,7 +5,8 @@ import pytest
 
 import mysql_servers
 import workload
-from bench import EXIT_ACCESS, EXIT_OK, password_connection, sync_items
+from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, password_connection,
+                   sync_items)
 from ends import MysqlEnd
 from oracle import check_items
 from proxy import Meddler
@@ -217,3 +218,23 @@ def test_session_that_changes_later(tidemark, make_mysql, make_destination,
         assert meddler.meddled
     tidemark.connect("source", source.connection()).write_config().run()
     check_words(source, destination)
+
+
+@every_engine
+@pytest.mark.parametrize("command", ("run", "check"))
+def test_sql_of_a_user_is_one_statement(tidemark, make_mysql,
+                                        make_destination, engine, command):
+    """Our own questions travel together, in one text. What a user has written
+    never gets a second statement carried out."""
+    source, destination = make_mysql(engine), make_destination("sqlite")
+    create_words(source)
+    sync_words(tidemark, source, destination)
+    tidemark.run()
+    source.execute("CREATE TABLE victim (id int)")
+    tidemark.pipelines["words"]["source"]["where"] = (
+        "true); COMMIT; SET SESSION TRANSACTION READ WRITE; "
+        "DROP TABLE victim; SELECT (true")
+    tidemark.write_config()
+    done = tidemark(command).expect(EXIT_CONFIG)
+    assert "source.where" in done.err + done.out
+    source.execute("INSERT INTO victim VALUES (1)")

@@ -185,12 +185,59 @@ static void mysql_forms(void **state)
 	assert_false(mysql_client_form_fits(MYSQL_CLIENT_TIME, 253));
 }
 
+struct fill_case {
+	const char *sql, *value; /* given for each "?" */
+	int n;
+	const char *filled; /* NULL: refused */
+};
+
+static const struct fill_case fills[] = {
+	{ "SELECT 1", "x", 0, "SELECT 1" },
+	{ "SELECT ?, ?", "x", 2, "SELECT 'x', 'x'" },
+	{ "a = ?", "O'Br\\ien", 1, "a = 'O''Br\\\\ien'" },
+	{ "a = ?", "?;", 1, "a = '?;'" },
+	{ "a = ?", NULL, 1, "a = NULL" },
+	/* In quotes they are no places, and no ends. */
+	{ "`a?;` = ? AND b = '?;'", "x", 1, "`a?;` = 'x' AND b = '?;'" },
+	{ "`a``?` = ? AND b = 'it''s ?'", "x", 1,
+	  "`a``?` = 'x' AND b = 'it''s ?'" },
+	{ "`a\\` = ?", "x", 1, "`a\\` = 'x'" },
+	{ "'a\\'?' = ?", "x", 1, "'a\\'?' = 'x'" },
+	{ "\"a\\\"?\" = ?", "x", 1, "\"a\\\"?\" = 'x'" },
+	{ "SELECT ?", "x", 2, NULL },
+	{ "SELECT ?, ?", "x", 1, NULL },
+	{ "SELECT 1; SELECT 2", "x", 0, NULL },
+	{ "SELECT 1;", "x", 0, NULL },
+	{ "SELECT ';", "x", 0, "SELECT ';" }, /* the server refuses it */
+};
+
+static void mysql_fills(void **state)
+{
+	struct mysql_client db = { .target = { .where = "here" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fills); i++) {
+		const struct fill_case *c = &fills[i];
+		const char *values[] = { c->value, c->value };
+		struct strbuf out = STRBUF_INIT;
+		struct error err = ERROR_INIT;
+		int rc = mysql_client_fill(&db, &out, c->sql, c->n, values,
+					   &err);
+
+		assert_int_equal(rc, c->filled ? 0 : -ERROR_BUG);
+		if (c->filled)
+			assert_string_equal(out.data, c->filled);
+		strbuf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mysql_numbers),
 		cmocka_unit_test(mysql_targets),
 		cmocka_unit_test(mysql_forms),
+		cmocka_unit_test(mysql_fills),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
