@@ -15,6 +15,7 @@
 #include "core/base/connection.h"
 #include "core/base/error.h"
 #include "core/base/strbuf.h"
+#include "core/base/strlist.h"
 
 struct mysql_client;
 struct mysql_client_result;
@@ -99,6 +100,21 @@ int mysql_client_ask(struct mysql_client *db, struct mysql_client_question *q,
 		     size_t n, size_t *answered, struct error *err);
 /* Also those of a call that has failed. */
 void mysql_client_answers_free(struct mysql_client_question *q, size_t n);
+
+/* Questions that are about to be asked one by one, in this order, are asked
+ * ahead, in one round trip. mysql_client_query() and mysql_client_exec() then
+ * take the answer from here. Any other statement in between drops what is left.
+ * So do the first one that the server refuses, which is asked again when its
+ * turn comes, and mysql_client_forget_ahead(). Only what may be done twice has
+ * a place here. */
+void mysql_client_foresee(struct mysql_client *db, struct strlist *questions,
+			  const char *sql, int n, const char *const *params);
+/* Releases `questions`. An error only if the connection is lost. */
+int mysql_client_ask_ahead(struct mysql_client *db, struct strlist *questions,
+			   struct error *err);
+/* Would its answer be taken from there? */
+bool mysql_client_is_ahead(const struct mysql_client *db, const char *sql);
+void mysql_client_forget_ahead(struct mysql_client *db);
 
 void mysql_client_result_free(struct mysql_client_result *r); /* NULL is fine */
 size_t mysql_client_rows(const struct mysql_client_result *r);

@@ -95,6 +95,32 @@ static int ask_take(struct mysql_client *db, struct mysql_client_result **out,
 	return rc;
 }
 
+bool mysql_client_is_ahead(const struct mysql_client *db, const char *sql)
+{
+	size_t i = db->n_taken;
+
+	return i < db->n_answers && !db->lost &&
+	       !atomic_load(&db->interrupted) &&
+	       strcmp(db->ahead.items[i], sql) == 0;
+}
+
+/* Take the answer, if just that was asked ahead as the next question. */
+static bool ask_is_ahead(struct mysql_client *db, const char *sql,
+			 struct mysql_client_result **out)
+{
+	size_t i = db->n_taken;
+
+	if (!mysql_client_is_ahead(db, sql))
+		return false;
+	if (out)
+		*out = db->answers[i];
+	else
+		mysql_client_result_free(db->answers[i]);
+	db->answers[i] = NULL;
+	db->n_taken++;
+	return true;
+}
+
 static int ask_allow_many(struct mysql_client *db, bool on, struct error *err)
 {
 	if (db->takes_many == on)
@@ -112,8 +138,11 @@ static int ask_allow_many(struct mysql_client *db, bool on, struct error *err)
 int mysql_client_plain(struct mysql_client *db, const char *sql,
 		       struct mysql_client_result **out, struct error *err)
 {
-	int rc = mysql_client_ready(db, err);
+	int rc;
 
+	if (ask_is_ahead(db, sql, out))
+		return 0;
+	rc = mysql_client_ready(db, err);
 	if (!rc && strchr(sql, ';'))
 		rc = ask_allow_many(db, false, err);
 	if (rc)
@@ -189,25 +218,39 @@ static int ask_text(struct mysql_client *db, struct strbuf *text,
 	return rc;
 }
 
+static int ask_send(struct mysql_client *db, const struct strbuf *text,
+		    struct mysql_client_question *q, size_t n, size_t *answered,
+		    struct error *err)
+{
+	int rc = mysql_client_ready(db, err);
+
+	if (!rc && n > 1)
+		rc = ask_allow_many(db, true, err);
+	if (rc)
+		return rc;
+	/* An error may tell the names of a statement, and no value. */
+	mysql_client_note(db, q[0].sql);
+	return mysql_real_query(db->conn, text->data, text->len)
+		       ? mysql_client_fail(db, err)
+		       : ask_answers(db, q, n, answered, err);
+}
+
 int mysql_client_ask(struct mysql_client *db, struct mysql_client_question *q,
 		     size_t n, size_t *answered, struct error *err)
 {
 	struct strbuf text = STRBUF_INIT;
-	int rc = mysql_client_ready(db, err);
+	int rc;
 
 	*answered = 0;
 	for (size_t i = 0; i < n; i++)
 		q[i].answer = NULL;
-	if (!rc)
-		rc = ask_text(db, &text, q, n, err);
-	if (!rc && n > 1)
-		rc = ask_allow_many(db, true, err);
-	if (!rc) {
-		/* An error may tell the names of a statement, no value. */
-		mysql_client_note(db, q[0].sql);
-		rc = mysql_real_query(db->conn, text.data, text.len)
-			     ? mysql_client_fail(db, err)
-			     : ask_answers(db, q, n, answered, err);
+	rc = ask_text(db, &text, q, n, err);
+	if (!rc && n == 1 && ask_is_ahead(db, text.data, &q[0].answer)) {
+		rc = mysql_client_check_answer(db, q[0].answer, q[0].shape,
+					       err);
+		*answered = !rc;
+	} else if (!rc) {
+		rc = ask_send(db, &text, q, n, answered, err);
 	}
 	strbuf_release(&text);
 	return rc;
@@ -219,4 +262,68 @@ void mysql_client_answers_free(struct mysql_client_question *q, size_t n)
 		mysql_client_result_free(q[i].answer);
 		q[i].answer = NULL;
 	}
+}
+
+/* A statement that is none of ours fails when it is asked. */
+void mysql_client_foresee(struct mysql_client *db, struct strlist *questions,
+			  const char *sql, int n, const char *const *params)
+{
+	struct strbuf text = STRBUF_INIT;
+	struct error ignored = ERROR_INIT;
+
+	if (!mysql_client_fill(db, &text, sql, n, params, &ignored))
+		strlist_add(questions, text.data);
+	strbuf_release(&text);
+}
+
+/* `q`: the statements as they are sent. */
+static void ask_keep_ahead(struct mysql_client *db, struct strlist *questions,
+			   struct mysql_client_question *q, size_t answered)
+{
+	db->ahead = *questions;
+	*questions = (struct strlist)STRLIST_INIT;
+	db->answers = xcalloc(answered + 1, sizeof(*db->answers));
+	for (size_t i = 0; i < answered; i++) {
+		db->answers[i] = q[i].answer;
+		q[i].answer = NULL;
+	}
+	db->n_answers = answered;
+	db->n_taken = 0;
+}
+
+int mysql_client_ask_ahead(struct mysql_client *db, struct strlist *questions,
+			   struct error *err)
+{
+	size_t n = questions->n, answered = 0;
+	struct mysql_client_question *q = xcalloc(n + 1, sizeof(*q));
+	struct strbuf text = STRBUF_INIT;
+	struct error why = ERROR_INIT;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		q[i].sql = questions->items[i];
+		strbuf_addf(&text, "%s%s", i ? ";\n" : "", q[i].sql);
+	}
+	rc = n > 1 ? ask_send(db, &text, q, n, &answered, &why) : 0;
+	if (rc && !db->lost && rc != -ERROR_STOPPED)
+		rc = 0;
+	if (rc)
+		*err = why;
+	else
+		ask_keep_ahead(db, questions, q, answered);
+	mysql_client_answers_free(q, n);
+	strbuf_release(&text);
+	strlist_release(questions);
+	free(q);
+	return rc;
+}
+
+void mysql_client_forget_ahead(struct mysql_client *db)
+{
+	for (size_t i = 0; i < db->n_answers; i++)
+		mysql_client_result_free(db->answers[i]);
+	free(db->answers);
+	db->answers = NULL;
+	db->n_answers = db->n_taken = 0;
+	strlist_release(&db->ahead);
 }

@@ -9,6 +9,8 @@
 /* Since these versions @@transaction_isolation has no older name. */
 #define PIN_MARIADB_NAMES 110101
 #define PIN_MYSQL_NAMES	  50720
+/* MySQL has information_schema_stats_expiry. */
+#define PIN_MYSQL_EXPIRY 80003
 
 /* Since this version MariaDB has sql_if_exists. With it on, each DROP has IF
  * EXISTS. */
@@ -122,8 +124,8 @@ static void pin_fill(struct pin_session *s)
 				   : wait_s > PIN_MOST_WAIT_S ? PIN_MOST_WAIT_S
 							      : wait_s);
 
-	s->names = xcalloc(ARRAY_SIZE(pins) + 5, sizeof(*s->names));
-	s->kept = xcalloc(ARRAY_SIZE(pins) + 5, sizeof(*s->kept));
+	s->names = xcalloc(ARRAY_SIZE(pins) + 6, sizeof(*s->names));
+	s->kept = xcalloc(ARRAY_SIZE(pins) + 6, sizeof(*s->kept));
 	for (size_t i = 0; i < ARRAY_SIZE(pins); i++)
 		if (pin_applies(pins[i].when, s->options))
 			pin_add(s, pins[i].name, pins[i].sql, pins[i].kept);
@@ -133,6 +135,10 @@ static void pin_fill(struct pin_session *s)
 		pin_add(s, "system_versioning_asof", "DEFAULT", "DEFAULT");
 	if (s->db->mariadb && s->db->version >= PIN_MARIADB_IF_EXISTS)
 		pin_add(s, "sql_if_exists", "0", "0");
+	/* Otherwise AUTO_INCREMENT may come from a cache that is a day old. */
+	if (!s->db->mariadb && s->options->read_only &&
+	    s->db->version >= PIN_MYSQL_EXPIRY)
+		pin_add(s, "information_schema_stats_expiry", "0", "0");
 	pin_add(s, "lock_wait_timeout", wait, NULL);
 	free(wait);
 }

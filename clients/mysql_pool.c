@@ -34,6 +34,7 @@ bool mysql_client_lay_down(struct mysql_client *db)
 	if (!mysql_client_is_healthy(db))
 		return false;
 	mysql_client_insert_end(db);
+	mysql_client_forget_ahead(db);
 	mysql_client_watch_begin_for(&watch, db,
 				     (int)db->target.connect_s * 1000);
 	rc = mysql_reset_connection(db->conn);

@@ -135,6 +135,7 @@ bool mysql_client_failed_with(const struct error *err, unsigned number)
 
 int mysql_client_ready(struct mysql_client *db, struct error *err)
 {
+	mysql_client_forget_ahead(db);
 	if (atomic_load(&db->interrupted))
 		return error_set(err, ERROR_STOPPED, "%s: interrupted",
 				 db->target.where);

@@ -24,6 +24,10 @@ struct mysql_client {
 	bool lost; /* fit only for mysql_client_close */
 	bool pinned; /* its settings are ours */
 	bool takes_many; /* statements in one text */
+	/* Asked ahead, and not asked for yet. */
+	struct strlist ahead; /* the statements */
+	struct mysql_client_result **answers; /* to them; NULL: taken */
+	size_t n_answers, n_taken;
 	char *session; /* CONNECTION_ID() as it was then */
 	unsigned charset; /* the server's number of the results' charset */
 	bool folds; /* mysql_client_set_folds() */

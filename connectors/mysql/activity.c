@@ -12,6 +12,7 @@
 #include "core/data/value.h"
 
 #define ACTIVITY_SESSION "session "
+#define ACTIVITY_XA	 "XA RECOVER"
 
 /* A statement that waits for a metadata lock has taken its NOW(), and its
  * transaction does not show yet. Times are in whole seconds, rounded down. A
@@ -99,16 +100,43 @@ static void activity_statement(struct mysql_source_activity *a,
 			mysql_client_value(r, row, 4));
 }
 
+/* How many lists of statements there are. */
+static size_t activity_n_lists(struct mysql_client *db)
+{
+	return mysql_client_is_mariadb(db) ? 1 : ARRAY_SIZE(activity_lists);
+}
+
+static char *activity_list_sql(size_t i)
+{
+	return xstrfmt(activity_statements_sql, activity_but[i],
+		       activity_lists[i]);
+}
+
+/* `look`: the first look at the transactions. */
+static int activity_ask_ahead(struct mysql_client *db, bool begun,
+			      const char *look, struct error *err)
+{
+	struct strlist ahead = STRLIST_INIT;
+
+	mysql_source_begun_foresee(db, begun, &ahead);
+	for (size_t i = 0; i < activity_n_lists(db); i++) {
+		char *sql = activity_list_sql(i);
+
+		mysql_client_foresee(db, &ahead, sql, 0, NULL);
+		free(sql);
+	}
+	mysql_source_transactions_foresee(db, look, &ahead);
+	mysql_client_foresee(db, &ahead, ACTIVITY_XA, 0, NULL);
+	return mysql_client_ask_ahead(db, &ahead, err);
+}
+
 /* `running`: the sessions that run one. */
 static int activity_statements(struct mysql_client *db,
 			       struct mysql_source_activity *a, bool hold,
 			       json_t *running, struct error *err)
 {
-	size_t n = mysql_client_is_mariadb(db) ? 1 : ARRAY_SIZE(activity_lists);
-
-	for (size_t i = 0; i < n; i++) {
-		char *sql = xstrfmt(activity_statements_sql, activity_but[i],
-				    activity_lists[i]);
+	for (size_t i = 0; i < activity_n_lists(db); i++) {
+		char *sql = activity_list_sql(i);
 		struct mysql_client_result *r = NULL;
 		struct error why = ERROR_INIT;
 		int rc = mysql_client_query(db, &r, sql, "t?????", 0, NULL,
@@ -154,8 +182,7 @@ static int activity_xa(struct mysql_client *db, struct mysql_source_activity *a,
 {
 	struct mysql_client_result *r = NULL;
 	struct error why = ERROR_INIT;
-	int rc =
-		mysql_client_query(db, &r, "XA RECOVER", "????", 0, NULL, &why);
+	int rc = mysql_client_query(db, &r, ACTIVITY_XA, "????", 0, NULL, &why);
 
 	a->may_see_xa = !rc;
 	if (rc && !mysql_client_failed_with(&why, 1401) &&
@@ -208,6 +235,7 @@ int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 {
 	json_t *running = json_array();
 	struct mysql_client_result *begun = NULL;
+	char *look = mysql_source_transactions_sql(db);
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -216,7 +244,9 @@ int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 	out->open = json_array();
 	out->writers = json_object();
 	out->sessions = json_object();
-	rc = mysql_source_begun_ask(db, clocks, denied, &begun, err);
+	rc = activity_ask_ahead(db, clocks && !*denied, look, err);
+	if (!rc)
+		rc = mysql_source_begun_ask(db, clocks, denied, &begun, err);
 	if (!rc)
 		rc = activity_begin(db, out, begun, err);
 	if (!rc)
@@ -226,9 +256,11 @@ int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 					begun);
 	mysql_client_result_free(begun);
 	if (!rc)
-		rc = mysql_source_transactions_read(db, out, err);
+		rc = mysql_source_transactions_read(db, look, out, err);
 	if (!rc)
 		rc = activity_xa(db, out, err);
+	mysql_client_forget_ahead(db);
+	free(look);
 	activity_add_running(out, running);
 	json_decref(running);
 	if (rc)

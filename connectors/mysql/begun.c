@@ -64,6 +64,13 @@ static bool begun_is_denied(const struct error *why)
 	       mysql_client_failed_with(why, MYSQL_SOURCE_ERRNO_NARROW);
 }
 
+void mysql_source_begun_foresee(struct mysql_client *db, bool begun,
+				struct strlist *out)
+{
+	mysql_client_foresee(db, out, begun ? begun_sql : begun_plain_sql, 0,
+			     NULL);
+}
+
 int mysql_source_begun_ask(struct mysql_client *db, bool begun, bool *denied,
 			   struct mysql_client_result **out, struct error *err)
 {

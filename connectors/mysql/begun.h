@@ -15,6 +15,9 @@
  * read it, `denied` is set, and it is not asked again. */
 int mysql_source_begun_ask(struct mysql_client *db, bool begun, bool *denied,
 			   struct mysql_client_result **out, struct error *err);
+/* Its question, for mysql_client_ask_ahead(). `begun`: and not denied. */
+void mysql_source_begun_foresee(struct mysql_client *db, bool begun,
+				struct strlist *out);
 /* Whoever has begun holds the mark; sets begun. */
 void mysql_source_begun_take(struct mysql_source_activity *a, bool mariadb,
 			     const struct mysql_client_result *r);

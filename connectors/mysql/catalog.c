@@ -81,8 +81,15 @@ int mysql_source_look(struct paged_source *base,
 		      struct source_layout *out, struct error *err)
 {
 	struct mysql_client *db = ((struct mysql_source *)base)->db;
-	int rc = mysql_source_table_find(db, source->table, &out->table, err);
+	struct strlist ahead = STRLIST_INIT;
+	int rc = mysql_source_table_foresee(db, source->table, true, &ahead,
+					    err);
 
+	if (!rc)
+		rc = mysql_client_ask_ahead(db, &ahead, err);
+	if (!rc)
+		rc = mysql_source_table_find(db, source->table, &out->table,
+					     err);
 	if (!rc)
 		rc = mysql_source_indexes_find(db, out, err);
 	if (!rc)

@@ -11,6 +11,14 @@
 /* table.c. SCHEMA: no such table. */
 int mysql_source_table_find(struct mysql_client *db, const char *table,
 			    struct source_table *out, struct error *err);
+/* Its question, for mysql_client_ask_ahead(). With `layout` also those of the
+ * indexes and columns, which follow. */
+int mysql_source_table_foresee(struct mysql_client *db, const char *table,
+			       bool layout, struct strlist *out,
+			       struct error *err);
+void mysql_source_columns_foresee(struct mysql_client *db,
+				  const char *const params[4],
+				  struct strlist *out);
 /* The catalog shows only objects that the user may use. ACCESS error if the
  * user may not read the columns (SQL). 0 also if there is no such table or
  * column. */

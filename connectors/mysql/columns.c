@@ -240,6 +240,17 @@ static int columns_blame(struct mysql_client *db, const struct source_table *t,
 	return -(int)err->code;
 }
 
+void mysql_source_columns_foresee(struct mysql_client *db,
+				  const char *const params[4],
+				  struct strlist *out)
+{
+	bool mariadb = mysql_client_is_mariadb(db);
+
+	mysql_client_foresee(db, out,
+			     mariadb ? columns_mariadb_sql : columns_mysql_sql,
+			     mariadb ? 4 : 2, params);
+}
+
 int mysql_source_columns_read(struct mysql_client *db,
 			      const struct source_spec *source,
 			      struct source_layout *l, struct error *err)

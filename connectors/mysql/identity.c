@@ -32,15 +32,17 @@ static void identity_put(json_t *identity, const char *name, char *text)
 	free(text);
 }
 
+static const char *identity_server_sql(const struct mysql_source *c)
+{
+	return mysql_client_is_mariadb(c->db) ? "SELECT @@server_uid"
+					      : "SELECT @@server_uuid";
+}
+
 static int identity_server(struct mysql_source *c, json_t *identity,
 			   struct error *err)
 {
 	struct mysql_client_result *r = NULL;
-	int rc = identity_query(c,
-				mysql_client_is_mariadb(c->db)
-					? "SELECT @@server_uid"
-					: "SELECT @@server_uuid",
-				"?", &r, err);
+	int rc = identity_query(c, identity_server_sql(c), "?", &r, err);
 
 	if (r && mysql_client_rows(r))
 		identity_put(identity, "server",
@@ -180,6 +182,26 @@ static int identity_table(struct mysql_source *c, const struct source_table *t,
 	return rc;
 }
 
+/* The table is taken to be as it was described, if that was done. */
+static int identity_ask_ahead(struct mysql_source *c, const char *table,
+			      struct error *err)
+{
+	const struct source_table *described = &c->paged.layout.table;
+	struct strlist ahead = STRLIST_INIT;
+	struct strbuf sql = STRBUF_INIT;
+	int rc = mysql_source_table_foresee(c->db, table, false, &ahead, err);
+
+	if (rc)
+		return rc;
+	mysql_client_foresee(c->db, &ahead, identity_server_sql(c), 0, NULL);
+	if (described->engine) {
+		identity_write_sql(c, described, &sql);
+		mysql_client_foresee(c->db, &ahead, sql.data, 0, NULL);
+	}
+	strbuf_release(&sql);
+	return mysql_client_ask_ahead(c->db, &ahead, err);
+}
+
 int mysql_source_identity(struct connector *base,
 			  const struct source_spec *source, json_t **out,
 			  struct error *err)
@@ -187,8 +209,10 @@ int mysql_source_identity(struct connector *base,
 	struct mysql_source *c = (struct mysql_source *)base;
 	struct source_table table;
 	json_t *identity;
-	int rc = mysql_source_table_find(c->db, source->table, &table, err);
+	int rc = identity_ask_ahead(c, source->table, err);
 
+	if (!rc)
+		rc = mysql_source_table_find(c->db, source->table, &table, err);
 	if (rc)
 		return rc;
 	identity = json_pack("{s:s, s:s, s:s}", "engine", "mysql", "database",
@@ -196,6 +220,7 @@ int mysql_source_identity(struct connector *base,
 	rc = identity_server(c, identity, err);
 	if (!rc)
 		rc = identity_table(c, &table, identity, err);
+	mysql_client_forget_ahead(c->db);
 	source_table_release(&table);
 	if (rc) {
 		json_decref(identity);

@@ -58,13 +58,6 @@ static int mysql_open_source(struct connector **out,
 	rc = mysql_client_open(&c->db, conn, &options, err);
 	if (!rc)
 		rc = mysql_check_version(c, err);
-	/* Otherwise AUTO_INCREMENT may come from a cache that is a day old. */
-	if (!rc && !mysql_client_is_mariadb(c->db))
-		rc = mysql_client_exec(
-			c->db,
-			"SET SESSION information_schema_stats_expiry "
-			"= 0",
-			err);
 	if (rc)
 		mysql_close_source(&c->paged.base);
 	else

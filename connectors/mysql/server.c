@@ -23,34 +23,63 @@ static int server_ask(struct mysql_client *db, const char *sql,
 	return rc;
 }
 
-static int server_ask_pair(struct mysql_client *db, const char *sql,
-			   char **first, char **second, struct error *err)
-{
-	struct mysql_client_result *r = NULL;
-	int rc = server_ask(db, sql, "??", &r, err);
+static const char variables_sql[] =
+	"SHOW GLOBAL VARIABLES WHERE variable_name IN ('wsrep_on',\n"
+	"  'wsrep_provider', 'group_replication_group_name',\n"
+	"  'group_replication_single_primary_mode')";
 
-	if (r && mysql_client_rows(r)) {
-		*first = xstrdup(mysql_client_value(r, 0, 0));
-		*second = xstrdup(mysql_client_value(r, 0, 1));
-	}
+/* Most servers lack some of them. */
+static int server_ask_variables(struct mysql_client *db,
+				struct mysql_source_server *s,
+				struct error *err)
+{
+	const struct {
+		const char *name;
+		char **value;
+	} known[] = {
+		{ "wsrep_on", &s->wsrep_on },
+		{ "wsrep_provider", &s->wsrep_provider },
+		{ "group_replication_group_name", &s->group_name },
+		{ "group_replication_single_primary_mode",
+		  &s->group_single_primary },
+	};
+	struct mysql_client_result *r = NULL;
+	int rc = server_ask(db, variables_sql, "t?", &r, err);
+
+	for (size_t i = 0; r && i < mysql_client_rows(r); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(known); k++)
+			if (!strcasecmp(mysql_client_value(r, i, 0),
+					known[k].name))
+				xassign(known[k].value,
+					mysql_client_value(r, i, 1));
 	mysql_client_result_free(r);
 	return rc;
 }
 
 /* A transaction that is prepared on disk is rolled back after a crash if the
  * binary log is not synced. MariaDB's 3 is stricter than 1. */
+static const char itself_sql[] =
+	"SELECT @@global.read_only, @@global.innodb_read_only, "
+	"@@global.innodb_flush_log_at_trx_commit IN (1, 3) "
+	"AND (NOT @@global.log_bin OR @@global.sync_binlog = 1)";
+
+static const char channels_sql[] =
+	"SELECT EXISTS (SELECT 1 FROM performance_schema.threads), count(*)\n"
+	"FROM performance_schema.replication_connection_configuration\n"
+	"WHERE channel_name NOT LIKE 'group@_replication@_%' ESCAPE '@'";
+
+void mysql_source_server_foresee(struct mysql_client *db, struct strlist *out)
+{
+	mysql_client_foresee(db, out, itself_sql, 0, NULL);
+	mysql_client_foresee(db, out, variables_sql, 0, NULL);
+	mysql_client_foresee(db, out, channels_sql, 0, NULL);
+}
+
 static int server_ask_itself(struct mysql_client *db,
 			     struct mysql_source_server *s, struct error *err)
 {
 	struct mysql_client_result *r = NULL;
-	int rc = mysql_client_query(
-		db, &r,
-		"SELECT @@global.read_only, "
-		"@@global.innodb_read_only, "
-		"@@global.innodb_flush_log_at_trx_commit IN (1, 3) "
-		"AND (NOT @@global.log_bin OR "
-		"@@global.sync_binlog = 1)",
-		"1??t", 0, NULL, err);
+	int rc = mysql_client_query(db, &r, itself_sql, "1??t", 0, NULL, err);
 
 	if (rc)
 		return rc;
@@ -69,14 +98,7 @@ static int server_ask_channels(struct mysql_client *db,
 {
 	struct mysql_client_result *r = NULL;
 	struct error why = ERROR_INIT;
-	int rc = mysql_client_query(db, &r,
-				    "SELECT EXISTS (SELECT 1 FROM "
-				    "performance_schema.threads), count(*)\n"
-				    "FROM performance_schema"
-				    ".replication_connection_configuration\n"
-				    "WHERE channel_name NOT LIKE "
-				    "'group@_replication@_%' ESCAPE '@'",
-				    "1tt", 0, NULL, &why);
+	int rc = mysql_client_query(db, &r, channels_sql, "1tt", 0, NULL, &why);
 
 	*known = !rc && *mysql_client_value(r, 0, 0) == '1';
 	s->has_primary = !rc && *mysql_client_value(r, 0, 1) != '0';
@@ -134,16 +156,7 @@ int mysql_source_server_read(struct mysql_client *db,
 	memset(out, 0, sizeof(*out));
 	rc = server_ask_itself(db, out, err);
 	if (!rc)
-		rc = server_ask_pair(db,
-				     "SELECT @@global.wsrep_on, "
-				     "@@global.wsrep_provider",
-				     &out->wsrep_on, &out->wsrep_provider, err);
-	if (!rc && !mysql_client_is_mariadb(db))
-		rc = server_ask_pair(
-			db,
-			"SELECT @@global.group_replication_group_name, "
-			"@@global.group_replication_single_primary_mode",
-			&out->group_name, &out->group_single_primary, err);
+		rc = server_ask_variables(db, out, err);
 	if (!rc)
 		rc = server_ask_primary(db, out, err);
 	if (rc)

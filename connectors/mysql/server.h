@@ -18,6 +18,8 @@ struct mysql_source_server {
 	bool flushes; /* a commit is on disk before its statement ends */
 };
 
+/* Its questions, for mysql_client_ask_ahead(). */
+void mysql_source_server_foresee(struct mysql_client *db, struct strlist *out);
 int mysql_source_server_read(struct mysql_client *db,
 			     struct mysql_source_server *out,
 			     struct error *err);

@@ -96,9 +96,15 @@ static int settle_judge(struct mysql_source *c,
 			struct strbuf *reason, struct error *err)
 {
 	struct mysql_source_server server;
+	struct strlist ahead = STRLIST_INIT;
 	const char *shares;
-	int rc = mysql_source_server_read(c->db, &server, err);
+	int rc;
 
+	mysql_source_server_foresee(c->db, &ahead);
+	rc = mysql_client_ask_ahead(c->db, &ahead, err);
+	if (!rc)
+		rc = mysql_source_server_read(c->db, &server, err);
+	mysql_client_forget_ahead(c->db);
 	if (rc)
 		return rc;
 	shares = mysql_source_server_shares(&server, a->applies);

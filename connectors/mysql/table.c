@@ -124,6 +124,40 @@ static void table_fill(struct source_table *t,
 	t->partitioned = flag && *flag == '1';
 }
 
+/* Indexes can be hidden from the optimizer; a hint that names one fails. */
+static const char *table_index_is_usable(struct mysql_client *db)
+{
+	if (!mysql_client_is_mariadb(db))
+		return "is_visible = 'YES'";
+	return mysql_client_version(db) >= TABLE_FIRST_IGNORED
+		       ? "ignored = 'NO'"
+		       : "1";
+}
+
+int mysql_source_table_foresee(struct mysql_client *db, const char *table,
+			       bool layout, struct strlist *out,
+			       struct error *err)
+{
+	struct table_name name = { NULL, NULL, NULL };
+	int rc = table_parse(db, table, &name, err);
+
+	if (!rc) {
+		const char *params[] = { name.schema, name.name, name.schema,
+					 name.name };
+		char *sql =
+			xstrfmt(table_indexes_sql, table_index_is_usable(db));
+
+		mysql_client_foresee(db, out, table_sql, 4, params);
+		if (layout)
+			mysql_client_foresee(db, out, sql, 2, params);
+		if (layout)
+			mysql_source_columns_foresee(db, params, out);
+		free(sql);
+	}
+	table_name_release(&name);
+	return rc;
+}
+
 int mysql_source_table_find(struct mysql_client *db, const char *table,
 			    struct source_table *out, struct error *err)
 {
@@ -158,16 +192,6 @@ out:
 	mysql_client_result_free(r);
 	table_name_release(&name);
 	return rc;
-}
-
-/* Indexes can be hidden from the optimizer; a hint that names one fails. */
-static const char *table_index_is_usable(struct mysql_client *db)
-{
-	if (!mysql_client_is_mariadb(db))
-		return "is_visible = 'YES'";
-	return mysql_client_version(db) >= TABLE_FIRST_IGNORED
-		       ? "ignored = 'NO'"
-		       : "1";
 }
 
 int mysql_source_indexes_find(struct mysql_client *db, struct source_layout *l,

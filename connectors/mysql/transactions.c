@@ -34,6 +34,9 @@ static const char transactions_sql[] =
 /* Ids of those that have not written yet are addresses, or 0. */
 #define TRANSACTIONS_MOST_ID (INT64_C(1) << 46)
 
+#define TRANSACTIONS_BEGIN                                                     \
+	"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+
 #define STATUS_LIST  "LIST OF TRANSACTIONS FOR EACH SESSION:"
 #define STATUS_ONE   "\n---TRANSACTION "
 #define STATUS_CUT   "... truncated..."
@@ -58,15 +61,30 @@ static void transactions_add(struct mysql_source_activity *a, int64_t id,
 	free(text);
 }
 
-/* One look; `fresh` says whether it can be believed. */
-static int transactions_look(struct mysql_client *db,
-			     struct mysql_client_result **out, bool *fresh,
-			     struct error *err)
+char *mysql_source_transactions_sql(struct mysql_client *db)
 {
 	static atomic_uint looks;
 	char *tag = xstrfmt("%lu.%u", mysql_client_session(db),
 			    atomic_fetch_add(&looks, 1));
 	char *sql = xstrfmt(transactions_sql, tag, tag);
+
+	free(tag);
+	return sql;
+}
+
+void mysql_source_transactions_foresee(struct mysql_client *db,
+				       const char *look, struct strlist *out)
+{
+	mysql_client_foresee(db, out, TRANSACTIONS_BEGIN, 0, NULL);
+	mysql_client_foresee(db, out, look, 0, NULL);
+	mysql_client_foresee(db, out, "COMMIT", 0, NULL);
+}
+
+/* One look; `fresh` says whether it can be believed. */
+static int transactions_look(struct mysql_client *db, const char *sql,
+			     struct mysql_client_result **out, bool *fresh,
+			     struct error *err)
+{
 	int rc = mysql_client_query(db, out, sql, "t???????", 0, NULL, err);
 
 	*fresh = false;
@@ -78,8 +96,6 @@ static int transactions_look(struct mysql_client *db,
 		const char *mine = mysql_client_value(*out, i, 2);
 		*fresh |= mine && *mine == '1';
 	}
-	free(tag);
-	free(sql);
 	return rc;
 }
 
@@ -179,7 +195,20 @@ static int transactions_status(struct mysql_client *db,
 	return rc;
 }
 
-static int transactions_look_all(struct mysql_client *db,
+static int transactions_look_once(struct mysql_client *db, const char *ahead,
+				  struct mysql_client_result **out, bool *fresh,
+				  struct error *err)
+{
+	char *sql = ahead ? xstrdup(ahead) : mysql_source_transactions_sql(db);
+	int rc = transactions_look(db, sql, out, fresh, err);
+
+	free(sql);
+	return rc;
+}
+
+/* `ahead`: a first look, and that its transaction is over already; NULL: it is
+ * open. */
+static int transactions_look_all(struct mysql_client *db, const char *ahead,
 				 struct mysql_source_activity *a,
 				 struct error *err)
 {
@@ -192,10 +221,13 @@ static int transactions_look_all(struct mysql_client *db,
 		r = NULL;
 		if (i && clock_sleep_us(TRANSACTIONS_PAUSE_US))
 			break;
-		rc = transactions_look(db, &r, &fresh, err);
+		rc = transactions_look_once(db, i ? NULL : ahead, &r, &fresh,
+					    err);
 		if (!rc && fresh)
 			transactions_take(a, r);
-		else if (!rc)
+		else if (!rc && ahead && !i)
+			rc = mysql_client_exec(db, TRANSACTIONS_BEGIN, err);
+		if (!rc && !fresh)
 			rc = transactions_status(db, a, &fresh, err);
 	}
 	/* An old copy names some who hold the mark, if not all. */
@@ -207,20 +239,20 @@ static int transactions_look_all(struct mysql_client *db,
 }
 
 /* Our own transaction is in the list, and shows how old the list is. */
-int mysql_source_transactions_read(struct mysql_client *db,
+int mysql_source_transactions_read(struct mysql_client *db, const char *look,
 				   struct mysql_source_activity *a,
 				   struct error *err)
 {
 	struct error why = ERROR_INIT;
-	int rc =
-		mysql_client_exec(db,
-				  "START TRANSACTION WITH CONSISTENT SNAPSHOT, "
-				  "READ ONLY",
-				  err);
+	int rc = mysql_client_exec(db, TRANSACTIONS_BEGIN, err);
 
 	if (rc)
 		return rc;
-	rc = transactions_look_all(db, a, &why);
+	/* Otherwise it is not used. If it were asked twice, an old copy of the
+	 * list would pass for a fresh one. */
+	if (!mysql_client_is_ahead(db, look))
+		look = NULL;
+	rc = transactions_look_all(db, look, a, &why);
 	a->may_see = !rc;
 	if (rc && !mysql_client_failed_with(&why, 1227)) {
 		*err = why;

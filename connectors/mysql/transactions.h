@@ -13,8 +13,15 @@
  * however it is asked. */
 #define MYSQL_SOURCE_ERRNO_NARROW 3854
 
-/* Fills may_see, stale, held_by, oldest_us, open. */
-int mysql_source_transactions_read(struct mysql_client *db,
+/* One look, which no other look resembles. Caller frees. */
+char *mysql_source_transactions_sql(struct mysql_client *db);
+/* The questions of a read whose first look is `look`, for
+ * mysql_client_ask_ahead(). */
+void mysql_source_transactions_foresee(struct mysql_client *db,
+				       const char *look, struct strlist *out);
+/* Fills may_see, stale, held_by, oldest_us, open. `look`: what was asked ahead,
+ * perhaps. */
+int mysql_source_transactions_read(struct mysql_client *db, const char *look,
 				   struct mysql_source_activity *a,
 				   struct error *err);
 /* Take the answer of SHOW ENGINE INNODB STATUS into `a`, but for thread `mine`.

@@ -69,6 +69,17 @@ static char *catalog_text(const struct mysql_client_result *r, size_t row,
 	return xstrdup(text ? text : "");
 }
 
+void mysql_target_catalog_foresee(struct mysql_client *db, const char *database,
+				  const char *table, struct strlist *out)
+{
+	const char *params[] = { database, table, database, table,
+				 database, table, database, table };
+
+	mysql_client_foresee(db, out, relation_sql, ARRAY_SIZE(params), params);
+	mysql_client_foresee(db, out, columns_sql, 2, params);
+	mysql_client_foresee(db, out, unique_sql, 2, params);
+}
+
 static int catalog_relation(struct mysql_client *db, const char *database,
 			    const char *table, struct catalog_table *out,
 			    struct error *err)

@@ -38,6 +38,9 @@ struct catalog_table {
 };
 
 void mysql_target_catalog_release(struct catalog_table *t);
+/* Its first questions about a table that is there (mysql_client_foresee()). */
+void mysql_target_catalog_foresee(struct mysql_client *db, const char *database,
+				  const char *table, struct strlist *out);
 /* `schema` may be NULL or without a key. A table that is not there is
  * `exists` = false, no error. */
 int mysql_target_catalog_read(struct mysql_client *db, const char *database,

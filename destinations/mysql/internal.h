@@ -52,6 +52,7 @@ struct mysql_target {
 	struct sql_mark mark;
 	struct connection conn; /* a copy: an unclear COMMIT reconnects */
 	struct mysql_client *db;
+	struct strlist ahead; /* questions that are being gathered */
 	pthread_mutex_t swapping; /* guards `db` against interrupt() */
 	struct mysql_target_dialect dialect;
 	int idle_seconds; /* inside a transaction, before the server ends it */
@@ -117,6 +118,11 @@ struct mysql_target_plan {
 	struct strlist pulled; /* in a dry run: columns that there are now */
 };
 extern const struct plan_engine mysql_target_plan_engine;
+/* The questions of a plan for a table that is there and stays as it is. */
+void mysql_target_plan_foresee(struct mysql_client *db,
+			       const struct place *place,
+			       const struct target *target,
+			       struct strlist *out);
 /* A table, by its quoted name. */
 int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
 			  struct error *err);
@@ -161,6 +167,10 @@ bool mysql_target_signature_same(const struct catalog_table *a,
 int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
 			   const char *pipeline, int seconds,
 			   struct error *err);
+/* Add the question that takes or releases it to d->ahead. */
+void mysql_target_lock_foresee(struct mysql_target *d,
+			       enum mysql_target_lock kind,
+			       const char *pipeline, int seconds, bool take);
 void mysql_target_lock_release(struct mysql_target *d,
 			       enum mysql_target_lock kind);
 /* End the session of that number (a text), if it has one of the pipeline's
@@ -296,6 +306,10 @@ int mysql_target_refresh_take_over(struct mysql_target *d,
 int mysql_target_refresh_settle(struct mysql_target *d,
 				const struct place *place, const char *pipeline,
 				struct error *err);
+/* Its first questions. */
+void mysql_target_refresh_foresee(struct mysql_client *db,
+				  const struct place *place,
+				  const char *pipeline, struct strlist *out);
 /* Write the next mark beside the old one, in a transaction of its own, before
  * the tables are swapped. It takes the old mark's place afterwards. */
 int mysql_target_refresh_announce(struct mysql_target *d,

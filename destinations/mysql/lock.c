@@ -21,6 +21,9 @@ static const char *const lock_doing[LOCK_KINDS] = {
 	[LOCK_REFRESH] = "another run of it is refreshing its table",
 };
 
+static const char take_sql[] = "SELECT GET_LOCK(?, ?)";
+static const char release_sql[] = "SELECT RELEASE_LOCK(?)";
+
 /* The holder of the lock $1. */
 static const char holder_sql[] =
 	"SELECT p.id, p.user, p.host, p.command, p.time\n"
@@ -72,6 +75,22 @@ static int lock_refuse(struct mysql_target *d, enum mysql_target_lock kind,
 	return rc;
 }
 
+void mysql_target_lock_foresee(struct mysql_target *d,
+			       enum mysql_target_lock kind,
+			       const char *pipeline, int seconds, bool take)
+{
+	char *name = mysql_target_lock_name(&d->place, kind, pipeline);
+	char *wait = xstrfmt("%d", seconds);
+	const char *params[] = { name, wait };
+
+	if (take && !d->held[kind])
+		mysql_client_foresee(d->db, &d->ahead, take_sql, 2, params);
+	else if (!take)
+		mysql_client_foresee(d->db, &d->ahead, release_sql, 1, params);
+	free(wait);
+	free(name);
+}
+
 int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
 			   const char *pipeline, int seconds, struct error *err)
 {
@@ -87,8 +106,7 @@ int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
 	wait = xstrfmt("%d", seconds);
 	params[0] = name;
 	params[1] = wait;
-	rc = mysql_client_query(d->db, &r, "SELECT GET_LOCK(?, ?)", "1?", 2,
-				params, err);
+	rc = mysql_client_query(d->db, &r, take_sql, "1?", 2, params, err);
 	got = rc ? NULL : mysql_client_value(r, 0, 0);
 	if (got && *got == '1')
 		d->held[kind] = xstrdup(name);
@@ -143,8 +161,8 @@ void mysql_target_lock_release(struct mysql_target *d,
 	const char *name = d->held[kind];
 
 	if (name && mysql_client_alive(d->db))
-		mysql_client_query(d->db, &r, "SELECT RELEASE_LOCK(?)", "1?", 1,
-				   &name, &ignored);
+		mysql_client_query(d->db, &r, release_sql, "1?", 1, &name,
+				   &ignored);
 	mysql_client_result_free(r);
 	free(d->held[kind]);
 	d->held[kind] = NULL;

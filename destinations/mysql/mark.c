@@ -277,35 +277,77 @@ int mysql_target_mark_begin(struct sql_mark *m, bool rows, struct error *err)
 	return rc ? rc : mark_lock_row(d, rows, err);
 }
 
+static void mark_foresee(struct sql_mark *m, const char *sql,
+			 const struct sql_values *values)
+{
+	struct mysql_target *d = (struct mysql_target *)m;
+
+	mysql_client_foresee(d->db, &d->ahead, sql, (int)values->n,
+			     values->texts);
+}
+
+/* A lock that somebody else holds is not had by then, and its release does
+ * nothing. */
+static int mark_resume_ahead(struct mysql_target *d, const char *pipeline,
+			     struct error *err)
+{
+	const struct mark_facts facts = sql_mark_of(pipeline);
+
+	mysql_target_lock_foresee(d, LOCK_LOAD, pipeline, LOAD_WAIT, true);
+	sql_mark_tell(&d->mark, &read_mark, NULL, &facts, mark_foresee);
+	mysql_target_lock_foresee(d, LOCK_LOAD, pipeline, LOAD_WAIT, false);
+	return mysql_client_ask_ahead(d->db, &d->ahead, err);
+}
+
 /* The server may still be busy with what a killed predecessor has sent. */
 static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
 		       struct error *err)
 {
 	struct mysql_target *d = (struct mysql_target *)k;
 	const char *pipeline = d->target->pipeline;
-	int rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT, err);
+	int rc = mark_resume_ahead(d, pipeline, err);
 
+	if (!rc)
+		rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT,
+					    err);
 	if (!rc)
 		rc = mysql_target_mark_read(d, pipeline, out, err);
 	mysql_target_lock_release(d, LOCK_LOAD);
 	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
 }
 
+static const char look_sql[] =
+	"SELECT COALESCE(SUM(table_name = ?), 0),\n"
+	"  COUNT(CASE WHEN table_name = '" NAME_WATERMARK_TABLE
+	"' THEN 1 END),\n"
+	"  " OWNED_MARK_FAULT "\n"
+	"FROM information_schema.tables\n"
+	"WHERE table_schema = ? AND table_name IN\n"
+	"  (?, '" NAME_WATERMARK_TABLE "')";
+#define LOOK_PARAMS(p)                                                         \
+	(p)->table, OWNED_MARK_PARAMS(p), (p)->database, (p)->table
+
+/* Is the table of marks there, and what is in it? */
+static int mark_look_ahead(struct mysql_target *d, const struct place *place,
+			   const struct mark_place *at, const char *pipeline,
+			   struct error *err)
+{
+	const struct mark_facts facts = sql_mark_of(pipeline);
+	const char *params[] = { LOOK_PARAMS(place) };
+
+	mysql_client_foresee(d->db, &d->ahead, look_sql, ARRAY_SIZE(params),
+			     params);
+	sql_mark_tell(&d->mark, &read_all, at, &facts, mark_foresee);
+	return mysql_client_ask_ahead(d->db, &d->ahead, err);
+}
+
 static int mark_look_at(struct mysql_target *d, const struct place *place,
 			struct mark_found *out, struct error *err)
 {
-	const char *params[] = { place->table, OWNED_MARK_PARAMS(place),
-				 place->database, place->table };
+	const char *params[] = { LOOK_PARAMS(place) };
 	struct mysql_client_result *r = NULL;
-	int rc = mysql_client_query(d->db, &r,
-				    "SELECT COALESCE(SUM(table_name = ?), 0),\n"
-				    "  COUNT(CASE WHEN table_name = "
-				    "'" NAME_WATERMARK_TABLE "' THEN 1 END),\n"
-				    "  " OWNED_MARK_FAULT "\n"
-				    "FROM information_schema.tables\n"
-				    "WHERE table_schema = ? AND table_name IN\n"
-				    "  (?, '" NAME_WATERMARK_TABLE "')",
-				    "1tt?", ARRAY_SIZE(params), params, err);
+	int rc = mysql_client_query(d->db, &r, look_sql, "1tt?",
+				    ARRAY_SIZE(params), params, err);
 
 	if (!rc)
 		rc = mysql_target_owned_refuse(mysql_client_value(r, 0, 2),
@@ -331,7 +373,11 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 		return rc;
 	out->at = mark_place_of(place);
 	out->where = "the destination";
-	return look == MARK_LOOK_NAMES ? 0 : mark_look_at(d, place, out, err);
+	if (look == MARK_LOOK_ALL)
+		rc = mark_look_ahead(d, place, &out->at, target->pipeline, err);
+	if (!rc && look != MARK_LOOK_NAMES)
+		rc = mark_look_at(d, place, out, err);
+	return rc;
 }
 
 static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,

@@ -63,6 +63,28 @@ int mysql_target_refresh_take_over(struct mysql_target *d,
 	return rc;
 }
 
+static char *refresh_announced_sql(const struct place *place)
+{
+	return xstrfmt("SELECT next_batch_id IS NOT NULL FROM %s\n"
+		       "WHERE pipeline = ?",
+		       place->watermark);
+}
+
+void mysql_target_refresh_foresee(struct mysql_client *db,
+				  const struct place *place,
+				  const char *pipeline, struct strlist *out)
+{
+	char *retired = xstrfmt("%s_old", place->build);
+	const char *params[] = { place->build, OWNED_MARK_PARAMS(place),
+				 place->database, place->build, retired };
+	char *announced = refresh_announced_sql(place);
+
+	mysql_client_foresee(db, out, aside_sql, ARRAY_SIZE(params), params);
+	mysql_client_foresee(db, out, announced, 1, &pipeline);
+	free(announced);
+	free(retired);
+}
+
 /* Look which of the two tables aside exist. The mark is read behind this. */
 static int refresh_look(struct mysql_client *db, const struct place *place,
 			bool *building, bool *any, struct error *err)
@@ -91,9 +113,7 @@ static int refresh_announced(struct mysql_client *db, const struct place *place,
 			     const char *pipeline, bool *out, struct error *err)
 {
 	struct mysql_client_result *r = NULL;
-	char *sql = xstrfmt("SELECT next_batch_id IS NOT NULL FROM %s\n"
-			    "WHERE pipeline = ?",
-			    place->watermark);
+	char *sql = refresh_announced_sql(place);
 	int rc = mysql_client_query(db, &r, sql, "t", 1, &pipeline, err);
 
 	if (!rc && mysql_client_rows(r))

@@ -21,8 +21,7 @@ static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet, "
 				"@@lower_case_table_names";
 
 /* Not every server of the future has the variable. */
-static const char by_statement_sql[] =
-	"SELECT @@log_bin AND @@SESSION.binlog_format = 'STATEMENT'";
+static const char binlog_sql[] = "SELECT @@log_bin, @@SESSION.binlog_format";
 
 int mysql_target_execf(struct mysql_client *db, struct error *err,
 		       const char *fmt, ...)
@@ -39,16 +38,60 @@ int mysql_target_execf(struct mysql_client *db, struct error *err,
 	return rc;
 }
 
-static bool session_by_statement(struct mysql_client *db)
+/* How the server writes its binary log: "ROW", ...; NULL: it has none, or does
+ * not tell. Caller frees. */
+static char *session_binlog(struct mysql_client *db)
 {
 	struct mysql_client_result *r = NULL;
 	struct error ignored = ERROR_INIT;
-	bool yes = !mysql_client_query(db, &r, by_statement_sql, "1t", 0, NULL,
-				       &ignored) &&
-		   *mysql_client_value(r, 0, 0) == '1';
+	char *format = NULL;
 
+	if (!mysql_client_query(db, &r, binlog_sql, "1tt", 0, NULL, &ignored) &&
+	    *mysql_client_value(r, 0, 0) == '1')
+		format = xstrdup(mysql_client_value(r, 0, 1));
 	mysql_client_result_free(r);
+	return format;
+}
+
+/* A temporary table's rows have no place in the binary log, which row format
+ * leaves out; not everybody may choose it. True: statements are logged. */
+static bool session_logs_statements(struct mysql_target *d,
+				    struct mysql_client *db)
+{
+	struct error ignored = ERROR_INIT;
+	char *format = session_binlog(db);
+	bool yes;
+
+	if (format && d->dialect.mariadb && strcmp(format, "ROW") != 0) {
+		mysql_client_exec(db, "SET SESSION binlog_format = 'ROW'",
+				  &ignored);
+		free(format);
+		format = session_binlog(db);
+	}
+	yes = format && !strcmp(format, "STATEMENT");
+	free(format);
 	return yes;
+}
+
+static char *session_idle_sql(const struct mysql_target *d)
+{
+	return xstrfmt("SET SESSION idle_transaction_timeout = %d",
+		       d->idle_seconds);
+}
+
+static int session_ask_ahead(struct mysql_target *d, struct mysql_client *db,
+			     struct error *err)
+{
+	struct strlist ahead = STRLIST_INIT;
+	char *idle = session_idle_sql(d);
+
+	mysql_client_foresee(db, &ahead, session_sql, 0, NULL);
+	if (d->dialect.mariadb)
+		mysql_client_foresee(db, &ahead, idle, 0, NULL);
+	mysql_client_foresee(db, &ahead, facts_sql, 0, NULL);
+	mysql_client_foresee(db, &ahead, binlog_sql, 0, NULL);
+	free(idle);
+	return mysql_client_ask_ahead(db, &ahead, err);
 }
 
 static int session_facts(struct mysql_target *d, struct mysql_client *db,
@@ -78,26 +121,24 @@ static void session_dialect(struct mysql_target *d, struct mysql_client *db)
 		d->dialect.collation = "utf8mb4_bin";
 }
 
-/* A temporary table's rows have no place in the binary log, which row format
- * leaves out; not everybody may choose it. Under statement format InnoDB
- * refuses READ COMMITTED, which locks no more than what is written. */
+/* Under statement format InnoDB refuses READ COMMITTED, which locks no more
+ * than what is written. */
 static int session_pin(struct mysql_target *d, struct mysql_client *db,
 		       struct error *err)
 {
-	struct error ignored = ERROR_INIT;
-	int rc = mysql_client_exec(db, session_sql, err);
+	char *idle = session_idle_sql(d);
+	int rc;
 
 	session_dialect(d, db);
-	if (!rc && d->dialect.mariadb) {
-		mysql_client_exec(db, "SET SESSION binlog_format = 'ROW'",
-				  &ignored);
-		rc = mysql_target_execf(
-			db, err, "SET SESSION idle_transaction_timeout = %d",
-			d->idle_seconds);
-	}
+	rc = session_ask_ahead(d, db, err);
+	if (!rc)
+		rc = mysql_client_exec(db, session_sql, err);
+	if (!rc && d->dialect.mariadb)
+		rc = mysql_client_exec(db, idle, err);
 	if (!rc)
 		rc = session_facts(d, db, err);
-	if (!rc && !session_by_statement(db))
+	free(idle);
+	if (!rc && !session_logs_statements(d, db))
 		rc = mysql_client_exec(
 			db,
 			"SET SESSION TRANSACTION ISOLATION LEVEL "
@@ -145,15 +186,18 @@ int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
 			       struct error *err)
 {
 	int seconds = (int)((lease_us + US_PER_SECOND - 1) / US_PER_SECOND);
+	char *sql;
+	int rc;
 
 	if (!lease_us || seconds == d->idle_seconds)
 		return 0;
 	d->idle_seconds = seconds;
 	if (!d->dialect.mariadb)
 		return 0;
-	return mysql_target_execf(d->db, err,
-				  "SET SESSION idle_transaction_timeout = %d",
-				  seconds);
+	sql = session_idle_sql(d);
+	rc = mysql_client_exec(d->db, sql, err);
+	free(sql);
+	return rc;
 }
 
 void mysql_target_session_end(struct mysql_target *d)

@@ -224,8 +224,8 @@ def test_session_that_changes_later(tidemark, make_mysql, make_destination,
 @pytest.mark.parametrize("command", ("run", "check"))
 def test_sql_of_a_user_is_one_statement(tidemark, make_mysql,
                                         make_destination, engine, command):
-    """Our own questions travel together, in one text. What a user has written
-    never gets a second statement carried out."""
+    """Our own questions travel together, in one text. A text that a user has
+    written never gets a second statement carried out."""
     source, destination = make_mysql(engine), make_destination("sqlite")
     create_words(source)
     sync_words(tidemark, source, destination)

@@ -16,10 +16,10 @@ MOST = {
     ("postgres", "timestamp", "postgres"): (9, 29),
     ("postgres", "xmin", "postgres"): (10, 33),
     ("postgres", "sequence", "postgres"): (10, 29),
-    ("mariadb", "timestamp", "mariadb"): (29, 23),
-    ("mariadb", "sequence", "mariadb"): (30, 23),
-    ("mysql", "timestamp", "mysql"): (32, 22),
-    ("mysql", "sequence", "mysql"): (33, 22),
+    ("mariadb", "timestamp", "mariadb"): (16, 8),
+    ("mariadb", "sequence", "mariadb"): (17, 8),
+    ("mysql", "timestamp", "mysql"): (16, 8),
+    ("mysql", "sequence", "mysql"): (17, 8),
     ("postgres", "timestamp", "clickhouse"): (9, 18),
 }
 TRIES = 5
