@@ -470,9 +470,9 @@ bool pool_full(const struct connection *conn, int64_t *until_us)
 	if (clock_monotonic_us() < *until_us)
 		return !clock_sleep_us(POOL_ROOM_LOOK_US);
 	if (pool_note_full(name, &left))
-		log_warn("connection %s: the server takes no more sessions; "
-			 "this process goes on with %u",
-			 name, left);
+		log_debug("connection %s: the server takes no more sessions; "
+			  "this process goes on with %u",
+			  name, left);
 	return false;
 }
 

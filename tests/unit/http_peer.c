@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/pool.h"
 
 static const char *peer_find(const char *text, const char *what)
 {
@@ -154,6 +155,8 @@ void peer_start(struct peer *p, const struct peer_answer *answers)
 
 void peer_stop(struct peer *p)
 {
+	/* It waits for the end of its connection, which may be kept. */
+	pool_pause(INT64_MAX);
 	shutdown(p->listener, SHUT_RDWR);
 	pthread_join(p->thread, NULL);
 	close(p->listener);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clients/sqlite_errors.h"
+#include "core/base/pool.h"
 #include "tests/unit/sqlite_destination_world.h"
 
 static const struct {
@@ -64,6 +65,7 @@ static void test_journal_mode(void **state)
 	file_schema(f, TYPE_INT64, TYPE_TEXT);
 	file_sync(f, 1, "a", 1);
 	file_expect(f, "PRAGMA journal_mode", "wal");
+	pool_pause(0);
 	file_exec(f, "PRAGMA journal_mode = DELETE");
 	file_sync(f, 2, "b", 1);
 	file_expect(f, "PRAGMA journal_mode", "delete");

@@ -66,6 +66,30 @@ static bool job_clashes(const struct job *a, const struct job *b)
 	       (b->writes && b->writes == a->reads);
 }
 
+static int64_t job_sessions(const struct job *job, const struct connection *c)
+{
+	const struct job_need *need = job->need;
+
+	if (c == need->source)
+		return need->source_sessions;
+	return c == need->destination ? need->destination_sessions : 0;
+}
+
+/* Pipelines side by side must not wait for one another's sessions. */
+static bool job_sessions_are_free(const struct job *job,
+				  const struct connection *c)
+{
+	const struct jobs *j = job->jobs;
+	int64_t others = 0;
+
+	if (!c || !c->sessions)
+		return true;
+	for (size_t i = 0; i < j->n_begun; i++)
+		if (j->begun[i] != job && j->begun[i]->open)
+			others += job_sessions(j->begun[i], c);
+	return !others || others + job_sessions(job, c) <= c->sessions;
+}
+
 /* One that has waited and wants its files back goes before a new one. */
 static bool job_files_are_free(const struct job *job)
 {
@@ -79,7 +103,8 @@ static bool job_files_are_free(const struct job *job)
 		    job_clashes(job, other))
 			return false;
 	}
-	return true;
+	return job_sessions_are_free(job, job->need->source) &&
+	       job_sessions_are_free(job, job->need->destination);
 }
 
 /* After a stop all end at once, so that seats do not count any more. */

@@ -20,6 +20,8 @@
 /* One pipeline as the round sees it. */
 struct job_need {
 	const struct connection *source, *destination;
+	/* settings_sessions() of each */
+	int64_t source_sessions, destination_sessions;
 	/* Identities of files (file_id()); NULL: none. Owned by the caller. */
 	char *reads, *writes;
 	int64_t last_us; /* when it began last, by one clock; 0: never */

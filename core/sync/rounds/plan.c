@@ -96,6 +96,10 @@ struct job_need *plan_new(const struct pipeline_settings *const *pipelines,
 	for (size_t i = 0; i < n; i++) {
 		needs[i].source = pipelines[i]->source;
 		needs[i].destination = pipelines[i]->destination;
+		needs[i].source_sessions =
+			settings_sessions(pipelines[i], needs[i].source);
+		needs[i].destination_sessions =
+			settings_sessions(pipelines[i], needs[i].destination);
 		needs[i].reads = plan_file(pipelines[i]->source);
 		needs[i].writes = plan_target(pipelines[i]->destination);
 	}
