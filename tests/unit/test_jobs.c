@@ -19,6 +19,7 @@ static struct world {
 	size_t done[MOST], n_done;
 	bool runs[MOST], ended[MOST];
 	size_t at_once, most_at_once;
+	unsigned sessions; /* at the shop */
 	char *skipped[MOST];
 } world;
 
@@ -95,10 +96,16 @@ static void note_done(void *ctx, size_t i)
 	world.done[world.n_done++] = i;
 }
 
+static unsigned sessions_at(const struct connection *c)
+{
+	return world.sessions && c == &shop ? world.sessions : 0;
+}
+
 static void go(size_t jobs, size_t most)
 {
 	const struct jobs_terms terms = { .jobs = jobs,
 					  .most = most,
+					  .sessions = sessions_at,
 					  .run = run,
 					  .skip = pass_over,
 					  .done = note_done };
@@ -150,6 +157,28 @@ static void so_many_at_once(void **state)
 	begin(9, work_with_two_others);
 	go(3, 12);
 	assert_int_equal(world.most_at_once, 3);
+}
+
+static void work_with_another(size_t i, struct reach *reach)
+{
+	(void)i;
+	(void)reach;
+	await(are_at_once, 2);
+	pause_a_little();
+}
+
+/* Two sessions each: two at once, and one if that is too many. */
+static void sessions_are_bounded(void **state)
+{
+	(void)state;
+	begin(6, work_with_another);
+	world.sessions = 5;
+	go(6, 24);
+	assert_int_equal(world.most_at_once, 2);
+	begin(3, work_a_little);
+	world.sessions = 1;
+	go(3, 12);
+	assert_int_equal(world.most_at_once, 1);
 }
 
 /* Job 0 writes `a`, 1 too, 2 reads it, 3 and 4 read `b`. */
@@ -403,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_waited_longest_begins),
 		cmocka_unit_test(so_many_at_once),
+		cmocka_unit_test(sessions_are_bounded),
 		cmocka_unit_test(file_has_one_writer),
 		cmocka_unit_test(who_waits_has_no_seat),
 		cmocka_unit_test(file_that_is_open_is_kept),

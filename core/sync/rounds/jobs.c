@@ -107,10 +107,36 @@ static bool job_files_are_free(const struct job *job)
 	       job_sessions_are_free(job, job->need->destination);
 }
 
+static size_t job_sessions_at(const struct job *job, const struct connection *c)
+{
+	return (size_t)(job->need->source == c) * JOBS_SESSIONS +
+	       (size_t)(job->need->destination == c) * JOBS_SESSIONS;
+}
+
+/* Whoever has one session is not to wait for a second one that another has. A
+ * bound that is too low for one pipeline lets one run. */
+static bool job_fits(const struct job *job, const struct connection *c)
+{
+	const struct jobs *j = job->jobs;
+	unsigned most = j->terms->sessions ? j->terms->sessions(c) : 0;
+	size_t used = 0;
+
+	for (size_t i = 0; most && i < j->n_begun; i++)
+		if (j->begun[i] != job && j->begun[i]->open)
+			used += job_sessions_at(j->begun[i], c);
+	return !used || used + job_sessions_at(job, c) <= most;
+}
+
+static bool job_ends_are_free(const struct job *job)
+{
+	return job_files_are_free(job) && job_fits(job, job->need->source) &&
+	       job_fits(job, job->need->destination);
+}
+
 /* After a stop all end at once, so that seats do not count any more. */
 static bool job_may_sit(const struct job *job)
 {
-	return (job->open || job_files_are_free(job)) &&
+	return (job->open || job_ends_are_free(job)) &&
 	       (job->jobs->taken < job->jobs->seats || stop_requested());
 }
 
@@ -293,7 +319,7 @@ static bool jobs_find(struct jobs *j, size_t *at, struct error *why)
 		if (reach_check(j->reach, need->source, why) ||
 		    reach_check(j->reach, need->destination, why))
 			return true;
-		if (job_files_are_free(job) &&
+		if (job_ends_are_free(job) &&
 		    !reach_is_doubted(j->reach, need->source, NULL) &&
 		    !reach_is_doubted(j->reach, need->destination, NULL))
 			return true;

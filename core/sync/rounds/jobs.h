@@ -17,6 +17,9 @@
  * of its table holds its sessions and its batches. */
 #define JOBS_WAITING 4
 
+/* Sessions of a pipeline at its source, and at its destination, at most. */
+#define JOBS_SESSIONS 2
+
 /* One pipeline as the round sees it. */
 struct job_need {
 	const struct connection *source, *destination;
@@ -30,6 +33,9 @@ struct job_need {
 struct jobs_terms {
 	size_t jobs; /* at least 1 */
 	size_t most; /* begun at once; at least `jobs` */
+	/* The most sessions at once of a connection; 0: any number. NULL: no
+	 * connection is bounded. */
+	unsigned (*sessions)(const struct connection *c);
 	/* In a thread of its own, with a seat. `reach` is the round's. */
 	void (*run)(void *ctx, size_t i, struct reach *reach);
 	/* In the calling thread, one at a time: it is not run. STOPPED, or the

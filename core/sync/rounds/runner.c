@@ -116,6 +116,7 @@ static void round_go(struct round *r, const struct settings *s)
 {
 	size_t jobs = r->options->jobs ? r->options->jobs : s->jobs;
 	struct jobs_terms terms = { .jobs = jobs ? jobs : 1,
+				    .sessions = pool_most,
 				    .run = round_run,
 				    .skip = round_skip,
 				    .done = round_done,
