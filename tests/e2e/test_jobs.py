@@ -8,10 +8,11 @@ import time
 
 import pytest
 
+import ends
 import workload
 from bench import EXIT_ACCESS, EXIT_DATA, EXIT_STOPPED, items_settings
 from oracle import ITEMS, check_rows
-from servers import wait_for
+from servers import APP, wait_for
 
 SHORT = {"attempts": 2, "backoff": "10ms"}
 
@@ -281,3 +282,29 @@ def test_killed_again_and_again(tidemark, make_source, make_destination):
     again = tidemark.run("--jobs", "8")
     assert sum(each["rows_inserted"] + each["rows_updated"]
                for each in again.json()["pipelines"]) == 0
+
+
+@pytest.mark.parametrize("bound", ["key", "server"])
+def test_few_sessions(tidemark, own_cluster, bound):
+    """One connection is both ends, and has room for three pipelines at most:
+    none waits for a session that another one has, and none fails."""
+    server = own_cluster()
+    server.create_database("shop")
+    shop = ends.PostgresEnd(server, "shop")
+    tables = fill(shop, 12, 5)
+    shop.execute("CREATE SCHEMA copied")
+    configure(tidemark, shop, shop, tables, retry=SHORT)
+    for table in tables:
+        tidemark.pipelines[table]["destination"] = {
+            "connection": "source", "table": f"copied.{table}"}
+    connection = {**shop.connection(), "timeout": {"silence": "30s"}}
+    if bound == "key":
+        connection["sessions"] = 4
+    else:
+        server.order(f"ALTER ROLE {APP} CONNECTION LIMIT 7")
+    tidemark.connect("source", connection).write_config()
+    done = tidemark.run("--jobs", "8")
+    assert list(rows_of(done)) == tables
+    for table in tables:
+        assert shop.query(f"SELECT count(*) FROM {table}") == shop.query(
+            f"SELECT count(*) FROM copied.{table}")
