@@ -337,6 +337,23 @@ static void test_fault_of_one(void **state)
 	settings_release(&s);
 }
 
+/* Nothing that was chosen joins a strategy that the config names. */
+static void test_strategy_of_the_config(void **state)
+{
+	struct settings s =
+		load(WILDCARD "    watermark: {strategy: sequence}\n");
+	struct catch caught = { .items = NULL };
+
+	(void)state;
+	catch_add(&caught, "shop.a", "public.a",
+		  chosen("id", "timestamp", "changed"));
+	expand(&s, &caught);
+	assert_non_null(s.pipelines[0].fault);
+	assert_non_null(strstr(s.pipelines[0].fault->message,
+			       "needs the name of its column"));
+	settings_release(&s);
+}
+
 static void refuse(struct settings *s, struct catch *caught, const char *text)
 {
 	struct error err = ERROR_INIT;
@@ -457,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_what_is_made),
 		cmocka_unit_test(test_fault_of_one),
+		cmocka_unit_test(test_strategy_of_the_config),
 		cmocka_unit_test(test_collisions),
 		cmocka_unit_test(test_collision_with_one_that_was_there),
 		cmocka_unit_test(test_overrides_for_nothing),
