@@ -240,6 +240,7 @@ static int amend_connection(const struct settings *s, const char *word,
 		if (!strcmp(c->name, word ? word : usual) ||
 		    (word && amend_is_url(word, c))) {
 			*out = c;
+			strbuf_release(&all);
 			return 0;
 		}
 		strbuf_addf(&all, "%s%s", i ? ", " : "", c->name);
