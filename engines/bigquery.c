@@ -15,6 +15,7 @@ static const struct engine_word bigquery_words[] = {
 const struct engine engine_bigquery = {
 	.name = "bigquery",
 	.schemes = bigquery_schemes,
-	.traits = ENGINE_SERVER | ENGINE_PAID_READS | ENGINE_SQL_BACKSLASH,
+	.traits = ENGINE_KEYED | ENGINE_SERVER | ENGINE_PAID_READS |
+		  ENGINE_SQL_BACKSLASH,
 	.words = bigquery_words,
 };

@@ -28,6 +28,6 @@ static const struct engine_word clickhouse_words[] = {
 const struct engine engine_clickhouse = {
 	.name = "clickhouse",
 	.schemes = clickhouse_schemes,
-	.traits = ENGINE_SERVER | ENGINE_SQL_BACKSLASH,
+	.traits = ENGINE_KEYED | ENGINE_SERVER | ENGINE_SQL_BACKSLASH,
 	.words = clickhouse_words,
 };

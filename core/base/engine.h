@@ -41,6 +41,8 @@ enum engine_trait {
 	ENGINE_LOOSE_MARKS = 1 << 10,
 	/* A read is paid for by its bytes: none is made just to try. */
 	ENGINE_PAID_READS = 1 << 11,
+	/* It takes no table whose rows have no key. */
+	ENGINE_KEYED = 1 << 12,
 
 	/* How its SQL is read, for functions that change by themselves.
 	 * 'it\'s'. */

@@ -53,6 +53,8 @@ struct propose_work {
 	struct table_list tables;
 	struct strlist stores; /* schemas that hold a state store */
 	bool weighs; /* the guarantee is asked for, too */
+	/* Tables that have no mark are copied whole; without a key, too. */
+	bool whole, keyless;
 	const struct strlist *key; /* a table's, that is said; or NULL */
 	const struct wish *wish; /* NULL: all tables */
 	/* A config whose pipelines are not proposed again, or NULL. */
@@ -144,6 +146,44 @@ static void propose_weigh(struct propose_work *w,
 	watermark_release(&none);
 }
 
+/* So few rows are copied as soon as they are looked through. */
+#define PROPOSE_FEW 100000
+
+/* A mark of ids does not see a row that changes. */
+static bool propose_is_lookup(const struct propose_work *w,
+			      const struct propose_table *t)
+{
+	return w->whole && t->strategy == STRATEGY_SEQUENCE &&
+	       !engine_has(w->sketch.source_engine, ENGINE_XMIN) &&
+	       t->schema.row_estimate >= 0 &&
+	       t->schema.row_estimate <= PROPOSE_FEW;
+}
+
+/* `why` it has no mark; cleared if it can be had without one. */
+static int propose_whole(const struct propose_work *w,
+			 const struct source_spec *spec,
+			 struct propose_table *out, struct error *why)
+{
+	struct error ignored = ERROR_INIT;
+
+	schema_release(&out->schema);
+	schema_init(&out->schema);
+	if (!w->whole || error_may_pass(why->code) ||
+	    w->source->ops->describe(w->source, spec, NULL, &out->schema,
+				     &ignored) ||
+	    (!out->schema.n_key && !w->keyless))
+		return -(int)why->code;
+	out->strategy = STRATEGY_NONE;
+	xassign(&out->column, "");
+	free(out->reason);
+	out->reason =
+		xstrfmt("%s: every run copies all of it",
+			out->schema.n_key ? "nothing says when a row changed"
+					  : "it has no key");
+	error_clear(why);
+	return 0;
+}
+
 static int propose_ask(struct propose_work *w, const char *table,
 		       struct propose_table *out, struct error *err)
 {
@@ -161,9 +201,11 @@ static int propose_ask(struct propose_work *w, const char *table,
 	mark.strategy = out->strategy;
 	mark.column = *out->column ? out->column : NULL;
 	rc = ops->describe(w->source, &spec, &mark, &out->schema, err);
-	if (!rc && !out->schema.n_key)
+	if (!rc && (!out->schema.n_key || propose_is_lookup(w, out)))
 		rc = error_set(err, ERROR_SCHEMA, "it has no key");
-	if (!rc && w->weighs)
+	if (rc)
+		rc = propose_whole(w, &spec, out, err);
+	if (!rc && w->weighs && out->strategy != STRATEGY_NONE)
 		propose_weigh(w, &spec, &mark, out);
 	return rc;
 }
@@ -272,6 +314,7 @@ static int propose_look(const struct settings *settings, struct propose_work *w,
 
 	w->sketch.source_engine = p->source->url.engine;
 	w->sketch.destination_engine = p->destination->url.engine;
+	w->keyless = !engine_has(w->sketch.destination_engine, ENGINE_KEYED);
 	w->sketch.same_place =
 		!strcmp(p->source->url.text, p->destination->url.text);
 	rc = registry_open_connector(p->source, &w->source, err);
@@ -287,7 +330,8 @@ int propose(const char *source_url, const char *destination_url,
 {
 	struct propose_work w = { .source = NULL,
 				  .weighs = true,
-				  .wish = wish };
+				  .wish = wish,
+				  .whole = true };
 	struct settings settings;
 	int rc = propose_settings(source_url, destination_url, &settings, err);
 

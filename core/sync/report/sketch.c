@@ -147,6 +147,21 @@ static void sketch_write_table(const struct sketch *s,
 	strbuf_release(&note);
 }
 
+static void sketch_write_mark(struct strbuf *sb, const struct sketch_choice *c)
+{
+	if (c->strategy == STRATEGY_NONE) {
+		strbuf_addstr(sb, "    load: { mode: replace }\n");
+		return;
+	}
+	strbuf_addf(sb, "    watermark: { strategy: %s",
+		    strategy_name(c->strategy));
+	if (*c->column) {
+		strbuf_addstr(sb, ", column: ");
+		yaml_add_literal(sb, c->column);
+	}
+	strbuf_addstr(sb, " }\n");
+}
+
 static void sketch_write(struct sketch *s, const struct sketch_choice *c,
 			 const struct table_name *t)
 {
@@ -158,17 +173,12 @@ static void sketch_write(struct sketch *s, const struct sketch_choice *c,
 	yaml_add_scalar(sb, name);
 	strbuf_addstr(sb, ":\n");
 	sketch_write_table(s, c->table, target, sb);
-	sketch_write_key(sb, c->schema);
+	if (c->schema->n_key)
+		sketch_write_key(sb, c->schema);
 	yaml_add_comment(sb, "    ", c->reason);
 	if (c->weakness)
 		yaml_add_comment(sb, "    ", c->weakness);
-	strbuf_addf(sb, "    watermark: { strategy: %s",
-		    strategy_name(c->strategy));
-	if (*c->column) {
-		strbuf_addstr(sb, ", column: ");
-		yaml_add_literal(sb, c->column);
-	}
-	strbuf_addstr(sb, " }\n");
+	sketch_write_mark(sb, c);
 	strlist_add(&s->pipelines, name);
 	free(name);
 	free(target);

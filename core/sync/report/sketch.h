@@ -30,7 +30,7 @@ struct sketch {
 /* One table's choices. */
 struct sketch_choice {
 	const struct table_info *table;
-	const struct schema *schema; /* with a key */
+	const struct schema *schema; /* with a key, or strategy none */
 	enum strategy strategy;
 	const char *column; /* "": none */
 	const char *reason;
