@@ -100,10 +100,14 @@ def test_increments_from_bigquery(tidemark, end, make_destination):
     tidemark("verify", "--json").expect(EXIT_OK)
 
 
-def test_init_wants_a_key(tidemark, items, end, make_destination):
+def test_init_copies_what_has_no_key(tidemark, items, end, make_destination):
     sync_items(tidemark, items, end, "timestamp")
     tidemark.run()
-    done = tidemark("init", end.url(), make_destination("sqlite").url())
+    done = tidemark("init", end.url(), make_destination("sqlite").url(),
+                    "--stdout").expect(EXIT_OK)
+    assert "it has no key" in done.out and "mode: replace" in done.out
+    done = tidemark("init", end.url(), make_destination("clickhouse").url(),
+                    "--stdout")
     assert "items has no primary key" in done.expect(EXIT_SCHEMA).err
 
 

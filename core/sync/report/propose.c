@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
 #include "core/plugin/registry.h"
