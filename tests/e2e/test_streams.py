@@ -48,10 +48,11 @@ def ranges(tidemark):
                           "ORDER BY state").fetchall()
 
 
-def check_end(tidemark, source, destination):
+def check_end(tidemark, source, destination, forgotten=True):
     """Nothing is left of the ranges, and one more run has nothing to do."""
     check_items(source, destination)
-    assert ranges(tidemark) == []
+    left = ranges(tidemark)
+    assert left == [] or (not forgotten and [x for x, _ in left] == ["done"])
     assert written(tidemark.run().pipeline()) == 0
     assert tidemark("verify", "items", "--json").expect(EXIT_OK)
 
@@ -158,7 +159,7 @@ def test_rows_that_move(tidemark, source, make_destination):
 POINTS = ("streams_queued=kill@1", "before_watermark=kill@1",
           "before_watermark=kill@5", "after_merge=kill@4",
           "commit_acked=kill@7", "streams_loaded=kill@1",
-          "state_saved=kill@6")
+          "state_saved=kill@1")
 
 
 @pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse"))
@@ -174,7 +175,8 @@ def test_killed_and_resumed(failing, source, make_destination, to, point):
     source.execute("VACUUM FULL items")
     workload.settle(source)
     failing.run()
-    check_end(failing, source, destination)
+    # Killed behind the mark: the next first load forgets them.
+    check_end(failing, source, destination, "state_saved" not in point)
 
 
 def test_ranges_that_are_done_stay_done(failing, source, make_destination):

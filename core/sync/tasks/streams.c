@@ -49,15 +49,14 @@ static int streams_begin(struct run *r, const char *id, struct error *err)
 int streams_forget(struct run *r, struct error *err)
 {
 	struct chunk_list known = { NULL, 0, 0 };
-	char config[DIGEST_TEXT_SIZE];
 	const char *last = "";
 	int rc = store_chunks_list(r->store, r->p->name, &known, err);
 
-	streams_config(r->p, config);
 	for (size_t i = 0; !rc && i < known.n; i++) {
 		const struct chunk *c = &known.items[i];
 
-		if (strcmp(c->config, config) != 0 ||
+		if (strncmp(c->config, STREAMS_CONFIG,
+			    strlen(STREAMS_CONFIG)) != 0 ||
 		    !strcmp(c->backfill_id, last))
 			continue;
 		last = c->backfill_id;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,9 +26,12 @@
 #define STREAMS_RANGES_MOST  64
 
 void streams_config(const struct pipeline_settings *p,
-		    char out[DIGEST_TEXT_SIZE])
+		    char out[STREAMS_CONFIG_SIZE])
 {
-	ledger_run_id(p, "streams", out);
+	char id[DIGEST_TEXT_SIZE];
+
+	ledger_run_id(p, "streams", id);
+	snprintf(out, STREAMS_CONFIG_SIZE, STREAMS_CONFIG "%s", id);
 }
 
 static enum type_kind streams_kind(const struct run *r)
@@ -209,7 +213,7 @@ static int plan_open(struct streams_plan *plan, struct error *err)
 static void plan_add(struct streams_plan *plan, const char *id, const char *to,
 		     int64_t rows, struct chunk_list *out)
 {
-	char config[DIGEST_TEXT_SIZE];
+	char config[STREAMS_CONFIG_SIZE];
 	struct chunk *c;
 
 	streams_config(plan->r->p, config);

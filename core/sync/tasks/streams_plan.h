@@ -5,9 +5,12 @@
 #include "core/store/chunks.h"
 #include "core/sync/run/run.h"
 
-/* Chunks of this config are a first load's; no worker takes them. */
+/* The config of a first load's chunks. No backfill has it, so no worker takes
+ * them. */
+#define STREAMS_CONFIG	    "streams/"
+#define STREAMS_CONFIG_SIZE (sizeof(STREAMS_CONFIG) + DIGEST_TEXT_SIZE)
 void streams_config(const struct pipeline_settings *p,
-		    char out[DIGEST_TEXT_SIZE]);
+		    char out[STREAMS_CONFIG_SIZE]);
 /* How many streams this run may have; 1: it is no first load, or cannot be
  * split. `*why`: the reason for 1, or NULL if nobody asked. */
 size_t streams_count(const struct run *r, const char **why);

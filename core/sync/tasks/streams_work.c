@@ -17,7 +17,7 @@
 
 struct streams {
 	struct run *r;
-	char config[DIGEST_TEXT_SIZE];
+	char config[STREAMS_CONFIG_SIZE];
 	const char *id;
 	size_t n;
 	struct stream *each;
