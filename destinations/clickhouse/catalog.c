@@ -4,15 +4,17 @@
 #include "core/base/alloc.h"
 #include "destinations/clickhouse/internal.h"
 
-static const char catalog_table_sql[] =
-	"SELECT engine, engine_full, comment, toString(uuid), sorting_key\n"
-	"FROM system.tables WHERE database = %s AND name = %s";
-
-static const char catalog_columns_sql[] =
-	"SELECT name, type, comment, default_kind, "
-	"is_in_sorting_key, default_expression\n"
-	"FROM system.columns WHERE database = %s AND table = %s\n"
-	"ORDER BY position";
+/* The table, at position 0, and its columns, which have positions from 1 on. */
+static const char catalog_sql[] =
+	"SELECT * FROM (\n"
+	"  SELECT toUInt64(0) AS at, engine AS a, engine_full AS b,\n"
+	"    comment AS c, toString(uuid) AS d, sorting_key AS e, '' AS f\n"
+	"  FROM system.tables WHERE database = %s AND name = %s\n"
+	"  UNION ALL\n"
+	"  SELECT position, name, type, comment, toString(default_kind),\n"
+	"    toString(is_in_sorting_key), default_expression\n"
+	"  FROM system.columns WHERE database = %s AND table = %s)\n"
+	"ORDER BY at";
 
 void clickhouse_target_catalog_init(struct catalog_table *t)
 {
@@ -37,28 +39,19 @@ void clickhouse_target_catalog_release(struct catalog_table *t)
 	clickhouse_target_catalog_init(t);
 }
 
-static int catalog_ask(struct clickhouse *db, const char *sql,
-		       const char *shape, const char *database,
+static int catalog_ask(struct clickhouse *db, const char *database,
 		       const char *name, struct clickhouse_rows *out,
 		       struct error *err)
 {
-	struct strbuf text = STRBUF_INIT, a = STRBUF_INIT, b = STRBUF_INIT;
+	struct strbuf a = STRBUF_INIT, b = STRBUF_INIT;
+	char *sql;
 	int rc;
 
 	clickhouse_quote_text(&a, database);
 	clickhouse_quote_text(&b, name);
-	/* One of the two above: both have two places. */
-	for (const char *p = sql; *p; p++) {
-		if (p[0] == '%' && p[1] == 's') {
-			strbuf_addstr(&text, a.len ? a.data : b.data);
-			strbuf_reset(&a);
-			p++;
-		} else {
-			strbuf_addch(&text, *p);
-		}
-	}
-	rc = clickhouse_query(db, text.data, shape, out, err);
-	strbuf_release(&text);
+	sql = xstrfmt(catalog_sql, a.data, b.data, a.data, b.data);
+	rc = clickhouse_query(db, sql, "ttttttt", out, err);
+	free(sql);
 	strbuf_release(&a);
 	strbuf_release(&b);
 	return rc;
@@ -68,21 +61,21 @@ static void catalog_take_columns(struct catalog_table *t,
 				 const struct clickhouse_rows *rows)
 {
 	t->columns = xcalloc(rows->n_rows + 1, sizeof(*t->columns));
-	t->n_columns = rows->n_rows;
-	for (size_t i = 0; i < rows->n_rows; i++) {
-		struct catalog_column *c = &t->columns[i];
-		const char *kind = clickhouse_cell(rows, i, 3);
+	/* Behind the table itself. */
+	for (size_t i = 1; i < rows->n_rows; i++) {
+		struct catalog_column *c = &t->columns[t->n_columns++];
+		const char *kind = clickhouse_cell(rows, i, 4);
 
-		c->name = xstrdup(clickhouse_cell(rows, i, 0));
-		c->type = xstrdup(clickhouse_cell(rows, i, 1));
-		c->comment = xstrdup(clickhouse_cell(rows, i, 2));
+		c->name = xstrdup(clickhouse_cell(rows, i, 1));
+		c->type = xstrdup(clickhouse_cell(rows, i, 2));
+		c->comment = xstrdup(clickhouse_cell(rows, i, 3));
 		c->default_kind = xstrdup(kind);
-		c->expression = xstrdup(clickhouse_cell(rows, i, 5));
+		c->expression = xstrdup(clickhouse_cell(rows, i, 6));
 		c->has_default = !strcmp(kind, "DEFAULT");
 		c->ephemeral = !strcmp(kind, "EPHEMERAL");
 		c->computed = c->ephemeral || !strcmp(kind, "MATERIALIZED") ||
 			      !strcmp(kind, "ALIAS");
-		c->sorting = *clickhouse_cell(rows, i, 4) == '1';
+		c->sorting = *clickhouse_cell(rows, i, 5) == '1';
 	}
 }
 
@@ -91,30 +84,24 @@ int clickhouse_target_catalog_read(struct clickhouse *db, const char *database,
 				   struct error *err)
 {
 	struct clickhouse_rows rows;
-	int rc = catalog_ask(db, catalog_table_sql, "ttttt", database, name,
-			     &rows, err);
+	int rc = catalog_ask(db, database, name, &rows, err);
 
 	clickhouse_target_catalog_release(out);
 	if (rc)
 		return rc;
-	if (rows.n_rows) {
+	/* Columns alone are those of a table that goes just now. */
+	if (rows.n_rows && !strcmp(clickhouse_cell(&rows, 0, 0), "0")) {
 		out->exists = true;
-		out->engine = xstrdup(clickhouse_cell(&rows, 0, 0));
-		out->engine_full = xstrdup(clickhouse_cell(&rows, 0, 1));
-		out->comment = xstrdup(clickhouse_cell(&rows, 0, 2));
-		out->uuid = xstrdup(clickhouse_cell(&rows, 0, 3));
-		out->sorting_key = xstrdup(clickhouse_cell(&rows, 0, 4));
+		out->engine = xstrdup(clickhouse_cell(&rows, 0, 1));
+		out->engine_full = xstrdup(clickhouse_cell(&rows, 0, 2));
+		out->comment = xstrdup(clickhouse_cell(&rows, 0, 3));
+		out->uuid = xstrdup(clickhouse_cell(&rows, 0, 4));
+		out->sorting_key = xstrdup(clickhouse_cell(&rows, 0, 5));
 		out->view = !strcmp(out->engine, "View");
+		catalog_take_columns(out, &rows);
 	}
 	clickhouse_rows_release(&rows);
-	if (!out->exists)
-		return 0;
-	rc = catalog_ask(db, catalog_columns_sql, "tttttt", database, name,
-			 &rows, err);
-	if (!rc)
-		catalog_take_columns(out, &rows);
-	clickhouse_rows_release(&rows);
-	return rc;
+	return 0;
 }
 
 const struct catalog_column *

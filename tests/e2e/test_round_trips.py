@@ -20,7 +20,7 @@ MOST = {
     ("mariadb", "sequence", "mariadb"): (17, 8),
     ("mysql", "timestamp", "mysql"): (16, 8),
     ("mysql", "sequence", "mysql"): (17, 8),
-    ("postgres", "timestamp", "clickhouse"): (9, 18),
+    ("postgres", "timestamp", "clickhouse"): (9, 14),
 }
 TRIES = 5
 
