@@ -16,7 +16,7 @@
 /* How long a server that was full counts as full. */
 #define POOL_FULL_US (60 * US_PER_SECOND)
 /* How long a server may take to notice that sessions were closed. */
-#define POOL_ROOM_US	  (1 * US_PER_SECOND)
+#define POOL_ROOM_US	  (3 * US_PER_SECOND)
 #define POOL_ROOM_LOOK_US (US_PER_SECOND / 20)
 
 /* One at rest. */
@@ -44,6 +44,7 @@ static struct {
 	struct pool_idle *inherited; /* a parent's: left alone */
 	struct pool_count *counts;
 	pthread_t reaper;
+	int64_t room_until_us; /* sessions were closed to make room */
 	bool reaping, ending;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -465,8 +466,16 @@ bool pool_full(const struct connection *conn, int64_t *until_us)
 	pool_lock();
 	idle = pool_cut_due(false, INT64_MAX);
 	pool_unlock();
-	if (pool_end_all(idle))
-		*until_us = clock_monotonic_us() + POOL_ROOM_US;
+	if (pool_end_all(idle)) {
+		pool_lock();
+		pool.room_until_us = clock_monotonic_us() + POOL_ROOM_US;
+		pool_unlock();
+	}
+	/* Another thread may have made the room. */
+	pool_lock();
+	if (*until_us < pool.room_until_us)
+		*until_us = pool.room_until_us;
+	pool_unlock();
 	if (clock_monotonic_us() < *until_us)
 		return !clock_sleep_us(POOL_ROOM_LOOK_US);
 	if (pool_note_full(name, &left))

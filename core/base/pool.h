@@ -68,9 +68,9 @@ void pool_end(void);
 
 /* The server takes no more sessions (SQLSTATE 53300). Close all that rest, and
  * sleep for a moment, which the server needs to notice. True: try again; this
- * may be for a second, whose end is kept in *until_us (0 to begin with). False:
- * there is no room. From then on for a minute this process waits for a session
- * of `conn` before it opens more than it has. */
+ * may be for three seconds, whose end is kept in *until_us (0 to begin with).
+ * False: there is no room. From then on for a minute this process waits for a
+ * session of `conn` before it opens more than it has. */
 bool pool_full(const struct connection *conn, int64_t *until_us);
 /* The bound of the connection's sessions as far as it is known. It is
  * conn->sessions, or fewer when the server took no more. 0: none is known. */

@@ -60,10 +60,14 @@ def at_rest(end):
 
 
 def synced(source, destination, n=TABLES):
-    """Does each table have the source's rows?"""
-    return all(
-        destination.query(f"SELECT count(*) FROM {destination.schema}.t{i}")
-        == source.query(f"SELECT count(*) FROM t{i}") for i in range(n))
+    """Has each table the source's rows? Not if it is not there, or locked."""
+    try:
+        return all(
+            destination.query(
+                f"SELECT count(*) FROM {destination.schema}.t{i}")
+            == source.query(f"SELECT count(*) FROM t{i}") for i in range(n))
+    except Exception:  # each engine has its own
+        return False
 
 
 def stop(running):
@@ -108,7 +112,7 @@ def test_pipelines_share_sessions(make_database, make_proxy, tidemark):
     tidemark.top["state"] = proxies[2].connection(state)
     add_pipelines(tidemark, source, destination)
     for _ in range(2):
-        tidemark.run()
+        tidemark.run("--jobs", "1")
     check_tables(source, destination)
     assert [proxy.sessions for proxy in proxies] == [2, 2, 2]
 
@@ -123,7 +127,7 @@ def test_pipelines_share_sessions_of_mysql(engine, make_mysql, make_proxy,
     tidemark.connect("warehouse", proxies[1].connection(destination))
     add_pipelines(tidemark, source, destination)
     for _ in range(2):
-        tidemark.run()
+        tidemark.run("--jobs", "1")
     check_tables(source, destination)
     assert [proxy.sessions for proxy in proxies] == [2, 2]
 
@@ -137,14 +141,14 @@ def test_pipelines_share_a_connection_of_clickhouse(
     tidemark.connect("source", source.connection())
     tidemark.connect("warehouse", proxy.connection(destination))
     add_pipelines(tidemark, source, destination)
-    tidemark.run()
+    tidemark.run("--jobs", "1")
     before = proxy.sessions
-    tidemark.run()
+    tidemark.run("--jobs", "1")
     check_tables(source, destination)
     assert proxy.sessions - before < TABLES
 
 
-# What it does to its session, and what says that it has come to the next one.
+# A condition that spoils its session, and one that sees an unspoilt session.
 SPOILT = {
     "setting": ("set_config('work_mem', '65kB', false) IS NOT NULL",
                 "current_setting('work_mem') <> '65kB'"),
@@ -172,7 +176,7 @@ def test_nothing_is_left_for_the_next(what, make_database, make_proxy,
     for i in range(TABLES):
         tidemark.pipelines[f"p{i}"]["source"]["where"] = \
             unspoilt if i % 2 else spoil
-    tidemark.write_config().run()
+    tidemark.write_config().run("--jobs", "1")
     check_tables(source, destination)
     assert proxy.sessions == 1
 
@@ -191,7 +195,7 @@ def test_nothing_is_left_for_the_next_of_mysql(engine, make_mysql, make_proxy,
             "@spoilt IS NULL AND IS_FREE_LOCK('tidemark spoilt') = 1"
             if i % 2 else
             "(@spoilt := 1) = 1 AND GET_LOCK('tidemark spoilt', 0) = 1")
-    tidemark.write_config().run()
+    tidemark.write_config().run("--jobs", "1")
     check_tables(source, destination)
     assert proxy.sessions == 1
 
@@ -215,7 +219,7 @@ def test_a_role_that_a_session_began_with(make_database, tidemark):
         for i in range(TABLES):
             tidemark.pipelines[f"p{i}"]["source"]["where"] = \
                 f"current_user = '{role}'"
-        tidemark.write_config().run()
+        tidemark.write_config().run("--jobs", "1")
         check_tables(source, destination)
     finally:
         source.cluster.order(f"ALTER ROLE {APP} IN DATABASE "
@@ -230,7 +234,7 @@ def watch(tidemark, source, destination, interval="8s", **more):
     tidemark.connect("source", source.connection())
     tidemark.connect("warehouse", destination.connection())
     add_pipelines(tidemark, source, destination, n=2, **more)
-    running = tidemark.start("run", "--watch", interval)
+    running = tidemark.start("run", "--watch", interval, "--jobs", "1")
     wait_for(lambda: len(at_rest(source)) == 1
              and len(at_rest(destination)) == 1, what="sessions at rest")
     return running
@@ -257,7 +261,7 @@ def test_a_session_that_is_gone_is_replaced(way, own_cluster, tidemark):
                    "INSERT INTO t1 VALUES (3, 3)")
     wait_for(lambda: synced(source, destination, 2), what="the next round")
     done = stop(running)
-    assert "warn" not in done.err and "again" not in done.err, done
+    assert "connection" not in done.err, done
     check_tables(source, destination, 2)
     assert set(attempts(tidemark)) == {1}
 
@@ -286,8 +290,7 @@ def test_sessions_end_before_a_long_pause(make_database, tidemark):
     tidemark.connect("warehouse", destination.connection())
     add_pipelines(tidemark, source, destination, n=2)
     running = tidemark.start("run", "--watch", "1h")
-    wait_for(lambda: destination.tables() and synced(source, destination, 2),
-             what="the first round")
+    wait_for(lambda: synced(source, destination, 2), what="the first round")
     wait_for(lambda: not source.sessions() and not destination.sessions(),
              what="the end of the sessions")
     stop(running)
@@ -301,12 +304,12 @@ def test_a_file_is_opened_once(engine, make_database, make_destination,
     tidemark.connect("source", source.connection())
     tidemark.connect("warehouse", destination.connection())
     add_pipelines(tidemark, source, destination)
-    tidemark.run()
+    tidemark.run("--jobs", "1")
     with opens_of(destination.path) as opens:
         tidemark.run("p0")
         one = opens()
         assert one
-        tidemark.run()
+        tidemark.run("--jobs", "1")
         assert opens() < one + TABLES
     check_tables(source, destination)
 
@@ -319,13 +322,8 @@ def test_a_file_is_free_between_rounds(make_database, make_destination,
     tidemark.connect("warehouse", destination.connection())
     add_pipelines(tidemark, source, destination)
     running = tidemark.start("run", "--watch", "1h")
-
-    def others_write():
-        try:
-            return synced(source, destination)
-        except Exception:  # not made yet, or locked
-            return False
-    wait_for(others_write, what="a file that others may open")
+    wait_for(lambda: synced(source, destination),
+             what="a file that others may open")
     assert running.alive()
     stop(running)
 
@@ -379,6 +377,6 @@ def test_a_full_server_gets_room(own_cluster, tidemark):
         pipeline["source"]["connection"] = f"c{i}"
         pipeline["destination"] = {"connection": f"c{i}",
                                    "table": f"copy.t{i}"}
-    done = tidemark.write_config().run()
-    assert not done.err, done
+    done = tidemark.write_config().run("--jobs", "1")
+    assert "connection" not in done.err, done
     assert set(attempts(tidemark)) == {1}
