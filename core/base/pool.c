@@ -440,48 +440,42 @@ void pool_end(void)
 	pool_pause(INT64_MAX);
 }
 
-/* True: nobody was told yet. */
-static bool pool_note_full(const char *connection, unsigned *left)
+static unsigned pool_note_full(const char *connection)
 {
 	struct pool_count *c;
-	bool is_new;
+	unsigned left;
 
 	pool_lock();
 	c = pool_count(connection);
 	/* Without the one that was refused. */
-	*left = c->open > 1 ? c->open - 1 : 1;
-	is_new = *left > 1 && c->full != *left;
-	c->full = *left;
+	left = c->full = c->open > 1 ? c->open - 1 : 1;
 	c->full_until_us = clock_monotonic_us() + POOL_FULL_US;
 	pool_unlock();
-	return is_new;
+	return left;
 }
 
 bool pool_full(const struct connection *conn, int64_t *until_us)
 {
 	const char *name = conn->name ? conn->name : "";
 	struct pool_idle *idle;
-	unsigned left;
+	bool any;
 
 	pool_lock();
 	idle = pool_cut_due(false, INT64_MAX);
 	pool_unlock();
-	if (pool_end_all(idle)) {
-		pool_lock();
-		pool.room_until_us = clock_monotonic_us() + POOL_ROOM_US;
-		pool_unlock();
-	}
+	any = pool_end_all(idle);
 	/* Another thread may have made the room. */
 	pool_lock();
+	if (any)
+		pool.room_until_us = clock_monotonic_us() + POOL_ROOM_US;
 	if (*until_us < pool.room_until_us)
 		*until_us = pool.room_until_us;
 	pool_unlock();
 	if (clock_monotonic_us() < *until_us)
 		return !clock_sleep_us(POOL_ROOM_LOOK_US);
-	if (pool_note_full(name, &left))
-		log_debug("connection %s: the server takes no more sessions; "
-			  "this process goes on with %u",
-			  name, left);
+	log_debug("connection %s: the server takes no more sessions; this "
+		  "process goes on with %u",
+		  name, pool_note_full(name));
 	return false;
 }
 
