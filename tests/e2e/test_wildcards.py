@@ -210,6 +210,15 @@ def test_a_key_alone_is_enough(tidemark, source, make_destination):
     assert choices(tidemark)["shop.bare"]["key"] == ["id"]
 
 
+def test_table_without_a_key_is_replaced(tidemark, source, make_destination):
+    create(source, "a")
+    create(source, "bare", key=False)
+    shop(tidemark, source, make_destination("sqlite"),
+         overrides={"public.bare": {"load": {"mode": "replace"}}})
+    for _ in range(2):
+        assert tidemark.run().pipeline("shop.bare")["rows_read"] == 3
+
+
 def test_table_that_is_gone(tidemark, source, make_destination):
     create(source, "a")
     create(source, "b")

@@ -73,6 +73,15 @@ static void expand_from_known(const struct expand *e, const struct wildcard *w,
 	}
 }
 
+/* A table that is loaded whole needs neither a key nor a mark. */
+static bool expand_is_whole(const json_t *said)
+{
+	const json_t *mode =
+		json_object_get(json_object_get(said, "load"), "mode");
+
+	return mode && !strcmp(json_string_value(mode), "replace");
+}
+
 /* Nobody is asked for a choice that the config makes. */
 static int expand_choose(const struct wildcard *w, struct connector *source,
 			 const char *table, json_t **chosen, struct error *err)
@@ -89,6 +98,11 @@ static int expand_choose(const struct wildcard *w, struct connector *source,
 		json_array_foreach(key, i, name)
 			strlist_add(&names, json_string_value(name));
 		rc = propose_choose(source, table, &names, chosen, err);
+		if (rc && !error_may_pass(err->code) && expand_is_whole(said)) {
+			error_clear(err);
+			*chosen = json_incref(said);
+			rc = 0;
+		}
 		if (rc)
 			error_hint(err,
 				   "what a table needs goes under overrides of "
