@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+#include "core/settings/input.h"
 #include "core/settings/wildcard.h"
 #include "tests/unit/config_text.h"
 
