@@ -226,16 +226,19 @@ def test_init_of_a_log(tidemark, source, make_destination, ids, exact):
 
 
 @pytest.mark.parametrize("engine", ("mysql", "mariadb", "sqlite"))
-def test_init_says_where_lag_is_the_best(tidemark, make_source,
-                                         make_destination, engine):
-    """As the run does, with the reason."""
+def test_init_copies_a_small_table(tidemark, make_source, make_destination,
+                                   engine):
+    """A mark of ids would not see a row that changes."""
     source = make_source(engine)
     source.execute("CREATE TABLE log (id bigint PRIMARY KEY, line text)",
                    "INSERT INTO log VALUES (1, 'a')")
     text = proposed(tidemark, source, make_destination("duckdb"))
+    assert "mode: replace" in text and "key: [id]" in text
+    assert "nothing says when a row changed: every run copies all" in text
+    source.execute("UPDATE log SET line = 'b'")
     ran = tidemark("run", "--json").expect(0).pipeline()
-    assert ran["guarantee"] == "lag"
-    assert f"# guarantee lag: {ran['guarantee_reason']}" in text
+    assert ran["guarantee"] == "exact"
+    tidemark("verify").expect(0)
 
 
 def test_migrate_twice(synced):
