@@ -8,7 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 
-#define AHEAD_FRESH_US US_PER_SECOND
+#define AHEAD_FRESH_US (5 * US_PER_SECOND)
 
 static void asked_release(struct pg_asked *a)
 {
@@ -61,6 +61,20 @@ void pg_ahead_know(struct pg *pg, const char *asked, const char *known)
 		if (a->n && a->params[0] && !strcmp(a->params[0], asked))
 			xassign(&a->params[0], known);
 	}
+}
+
+int pg_ahead_failed(struct pg *pg, struct error *err)
+{
+	for (size_t i = 0; pg->ahead && i < pg->ahead->n; i++) {
+		const struct error *failed = pg->ahead->items[i].failed;
+
+		if (!failed)
+			continue;
+		if (err && !err->code)
+			*err = *failed;
+		return -(int)failed->code;
+	}
+	return 0;
 }
 
 bool pg_ahead_any(const struct pg *pg)

@@ -5,7 +5,7 @@
  * their order and their checks, and the messages are fewer.
  *
  * An answer is as old as its message. Ask ahead where an older answer is as
- * good. It is dropped after a second, when the session runs anything but a
+ * good. It is dropped after some seconds, when the session runs anything but a
  * query, and when more is asked ahead.
  */
 #ifndef TIDEMARK_CLIENTS_PG_AHEAD_H
@@ -25,6 +25,8 @@ int pg_ahead_ask(struct pg *pg, struct error *err);
 /* The same of statements that belong together, as those of a transaction: their
  * answers do not grow old. */
 int pg_ahead_ask_kept(struct pg *pg, struct error *err);
+/* Behind either: the first error among them, which stays what it is. */
+int pg_ahead_failed(struct pg *pg, struct error *err);
 /* Questions whose first value was `asked` are known by `known` from now on: a
  * value that came with an earlier answer of the message. */
 void pg_ahead_know(struct pg *pg, const char *asked, const char *known);

@@ -324,10 +324,10 @@ def make_proxy():
     """A proxy in front of an end's server."""
     made = []
 
-    def make(end):
+    def make(end, distance=0):
         server = next(getattr(end, name) for name in
                       ("cluster", "server", "front") if hasattr(end, name))
-        made.append(Proxy(server.port))
+        made.append(Proxy(server.port, distance))
         return made[-1]
 
     yield make

@@ -64,12 +64,21 @@ static void ahead_history(struct pg *pg, const struct place *place,
 			  const struct target *target)
 {
 	const char *params[] = { target->pipeline, place->table };
-	char *history = postgres_ahead_history_sql(place),
-	     *rows = postgres_ahead_rows_sql(place);
+	char *history = postgres_ahead_history_sql(place);
 
 	pg_ahead_add(pg, history, 2, params);
-	pg_ahead_add(pg, rows, 0, NULL);
 	free(history);
+}
+
+/* Whoever alters the table holds nobody up here: if rows are to be looked for
+ * at all, they are asked for again. */
+static void ahead_rows(struct pg *pg, const struct place *place)
+{
+	char *rows = postgres_ahead_rows_sql(place);
+
+	pg_ahead_add(pg, "SELECT set_config('lock_timeout', '100ms', true)", 0,
+		     NULL);
+	pg_ahead_add(pg, rows, 0, NULL);
 	free(rows);
 }
 
@@ -173,5 +182,7 @@ int postgres_ahead_recover(struct postgres_destination *d,
 		ahead_history(d->pg, place, target);
 	if (ahead_is_held(target))
 		ahead_transaction(d, place, target->writer.lease_us, target);
+	if (target->schema)
+		ahead_rows(d->pg, place);
 	return ahead_ask(d, err);
 }

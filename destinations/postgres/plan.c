@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 #include "destinations/common/refusals.h"
@@ -335,8 +336,12 @@ static int postgres_plan_has_rows(const struct plan *plan, bool *out,
 		(struct postgres_destination *)plan->destination;
 	char *sql = postgres_ahead_rows_sql(plan->place);
 	struct pg_result *r = NULL;
-	int rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
+	struct error why = ERROR_INIT;
+	bool early = pg_ahead_has(d->pg, sql);
+	int rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, early ? &why : err);
 
+	if (rc && early)
+		rc = pg_query(d->pg, &r, sql, "1t", 0, NULL, err);
 	if (!rc)
 		*out = *pg_value(r, 0, 0) == 't';
 	pg_result_free(r);

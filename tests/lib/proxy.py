@@ -10,10 +10,12 @@ before it is passed on, the rest is not. The kinds:
          is asked arrives, and no answer comes (or the other way round)
 """
 
+import collections
 import select
 import socket
 import struct
 import threading
+import time
 
 from bench import password_connection
 
@@ -49,6 +51,7 @@ class Link:
     def __init__(self, client, server):
         self.sockets = {UP: server, DOWN: client}  # where a way leads
         self.waiting = {UP: bytearray(), DOWN: bytearray()}
+        self.held = collections.deque()  # answers under way: when, bytes
         self.silent = set()  # ways on which nothing passes
         self.ended = set()  # ways whose sender has ended
         self.told = set()  # ways whose receiver knows
@@ -90,6 +93,8 @@ class Link:
         except OSError:
             data.clear()
             self.ended.update((UP, DOWN))
+        if way == DOWN and self.held:
+            return
         if way in self.ended - self.told - self.silent:
             self.told.add(way)
             try:
@@ -108,10 +113,11 @@ class Link:
 
 
 class Proxy:
-    """In front of the server at `port`."""
+    """In front of the server at `port`, whose answers take `distance` seconds
+    on their way."""
 
-    def __init__(self, port):
-        self.server_port = port
+    def __init__(self, port, distance=0):
+        self.server_port, self.distance = port, distance
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.lock = threading.Lock()
@@ -119,7 +125,7 @@ class Proxy:
         self.fault = None
         self.closed = None  # the kind of fault that new connections meet
         self.passed = {UP: 0, DOWN: 0}
-        self.round_trips = 0  # requests: bytes up after bytes down
+        self.round_trips = 0  # answers that came after bytes up
         self.sessions = 0
         self.ending = False
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -210,22 +216,35 @@ class Proxy:
             return True
         n = self.fault.admits(way, data) if self.fault and data else len(data)
         strikes = self.fault is not None and self.fault.struck
-        link.waiting[way] += self.change(way, data[:n])
+        passed = self.change(way, data[:n])
         self.passed[way] += n
-        if data:
-            self.round_trips += way == UP and link.last == DOWN
-            link.last = way
+        if way == DOWN and data:
+            link.held.append((time.monotonic() + self.distance, passed))
+            self._deliver(link)
+        else:
+            link.waiting[way] += passed
+        if way == UP and data:
+            link.last = UP
         link.write(way)
         if strikes:
             fault, self.fault = self.fault, None
             self._strike(link, fault)
         return link in self.links
 
+    def _deliver(self, link):
+        while link.held and link.held[0][0] <= time.monotonic():
+            self.round_trips += link.last == UP
+            link.last = DOWN
+            link.waiting[DOWN] += link.held.popleft()[1]
+
     def change(self, way, data):
         """For those who want to say something else."""
         return data
 
     def _serve(self, link, ready, free):
+        if link.held:
+            self._deliver(link)
+            link.write(DOWN)
         for way in (UP, DOWN):
             if link.sockets[way] in free:
                 link.write(way)
@@ -240,11 +259,13 @@ class Proxy:
             with self.lock:
                 reads = [self.listener]
                 writes = []
+                held = any(link.held for link in self.links)
                 for link in self.links:
                     reads += link.readable()
                     writes += link.writable()
             try:
-                ready, free, _ = select.select(reads, writes, [], 0.02)
+                ready, free, _ = select.select(reads, writes, [],
+                                               0.001 if held else 0.02)
             except (OSError, ValueError):  # healed meanwhile
                 continue
             with self.lock:
