@@ -1,6 +1,8 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "clients/pg.h"
+#include "clients/pg_ahead.h"
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "core/plugin/store.h"
@@ -10,6 +12,10 @@
 /* Any number that nobody else locks: "tidemark" in bytes. */
 #define POSTGRES_STORE_LOCK "8388068008457105771"
 
+/* Statements that wait for the next message, and their values. */
+#define STORE_MOST_WAITING 16
+#define STORE_MOST_BYTES   ((size_t)64 << 10)
+
 extern const struct store_ops postgres_store;
 extern const struct migrations migrations_postgres;
 
@@ -18,6 +24,10 @@ struct postgres_store {
 	const struct connection *conn; /* to connect again */
 	struct pg *pg;
 	bool in_transaction;
+	bool defers; /* its statements without an answer may wait ... */
+	bool begun; /* the server knows of it */
+	size_t waiting; /* ... for the next message: how many do, */
+	size_t waiting_bytes; /* and what they hold */
 };
 
 static struct pg *postgres_store_pg(struct store *s)
@@ -72,23 +82,52 @@ static int postgres_store_start(struct store *base, const char *sql,
 	if (!rc)
 		rc = pg_exec(s->pg, sql, err);
 	s->in_transaction = !rc;
+	/* If it failed, it may have begun all the same. */
+	s->begun = true;
+	s->defers = false;
 	return rc;
 }
 
-static int postgres_store_commit(struct store *s, struct error *err)
+/* A statement that answers nothing waits for the next one that does, or for the
+ * end of the transaction: one message has them all. */
+static void postgres_store_wait(struct postgres_store *s, const char *sql,
+				const char *const *params, int n)
 {
-	((struct postgres_store *)s)->in_transaction = false;
-	return pg_exec(postgres_store_pg(s), "COMMIT", err);
+	pg_ahead_add(s->pg, sql, n, params);
+	s->waiting++;
+	for (int i = 0; i < n; i++)
+		s->waiting_bytes += params[i] ? strlen(params[i]) : 0;
 }
 
-static void postgres_store_rollback(struct store *s)
+/* More is sent at once, as memory is bounded. */
+static bool postgres_store_is_full(const struct postgres_store *s)
 {
+	return s->waiting >= STORE_MOST_WAITING ||
+	       s->waiting_bytes >= STORE_MOST_BYTES;
+}
+
+/* Send what waits; the answer to the last can then be had by pg_query(). */
+static int postgres_store_send(struct postgres_store *s, struct error *err)
+{
+	int rc = pg_ahead_ask_kept(s->pg, err);
+
+	s->begun = true;
+	s->waiting = s->waiting_bytes = 0;
+	return rc ? rc : pg_ahead_failed(s->pg, err);
+}
+
+static void postgres_store_rollback(struct store *base)
+{
+	struct postgres_store *s = (struct postgres_store *)base;
 	struct error ignored = ERROR_INIT;
 
-	((struct postgres_store *)s)->in_transaction = false;
+	s->in_transaction = false;
+	s->waiting = s->waiting_bytes = 0;
+	pg_ahead_drop(s->pg);
 	/* On a lost connection the server rolls back by itself. */
-	if (pg_alive(postgres_store_pg(s)))
-		pg_exec(postgres_store_pg(s), "ROLLBACK", &ignored);
+	if (s->begun && pg_alive(s->pg))
+		pg_exec(s->pg, "ROLLBACK", &ignored);
+	s->begun = false;
 }
 
 /* CREATE SCHEMA IF NOT EXISTS asks for the right to create one even where it
@@ -144,6 +183,20 @@ static int postgres_store_failed(struct store *s, int rc, struct error *err)
 	return -ERROR_TRANSIENT;
 }
 
+static int postgres_store_commit(struct store *base, struct error *err)
+{
+	struct postgres_store *s = (struct postgres_store *)base;
+	int rc;
+
+	s->in_transaction = false;
+	if (!s->waiting)
+		return pg_exec(s->pg, "COMMIT", err);
+	postgres_store_wait(s, "COMMIT", NULL, 0);
+	rc = postgres_store_send(s, err);
+	pg_ahead_drop(s->pg);
+	return rc ? postgres_store_failed(base, rc, err) : 0;
+}
+
 static int postgres_store_script(struct store *s, const char *sql,
 				 struct error *err)
 {
@@ -174,14 +227,23 @@ static int postgres_store_begin_migration(struct store *s, struct error *err)
 static int postgres_store_begin(struct store *s, enum store_begin how,
 				struct error *err)
 {
+	struct postgres_store *own = (struct postgres_store *)s;
+	int rc;
+
 	if (how == STORE_MIGRATION)
 		return postgres_store_begin_migration(s, err);
-	return postgres_store_start(
-		s,
-		how == STORE_DURABLE
-			? "BEGIN; SET LOCAL synchronous_commit = on"
-			: "BEGIN",
-		err);
+	rc = postgres_store_ready(s, err);
+	if (rc)
+		return rc;
+	pg_ahead_drop(own->pg);
+	own->in_transaction = true;
+	own->defers = true;
+	own->begun = false;
+	postgres_store_wait(own, "BEGIN", NULL, 0);
+	if (how == STORE_DURABLE)
+		postgres_store_wait(own, "SET LOCAL synchronous_commit = on",
+				    NULL, 0);
+	return 0;
 }
 
 static int postgres_store_row(const struct pg_result *r, int row,
@@ -203,12 +265,19 @@ static int postgres_store_run(struct store *s, const char *sql,
 			      const char *shape, store_row row, void *ctx,
 			      struct error *err)
 {
+	struct postgres_store *own = (struct postgres_store *)s;
+	bool defers = own->in_transaction && own->defers && !row && !shape;
 	struct pg_result *r = NULL;
 	int rc = postgres_store_ready(s, err);
 
+	if (!rc && (defers || own->waiting))
+		postgres_store_wait(own, sql, params, n_params);
+	if (!rc && defers && !postgres_store_is_full(own))
+		return 0;
+	if (!rc && own->waiting)
+		rc = postgres_store_send(own, err);
 	if (!rc)
-		rc = pg_query(postgres_store_pg(s), &r, sql, shape, n_params,
-			      params, err);
+		rc = pg_query(own->pg, &r, sql, shape, n_params, params, err);
 	if (rc)
 		return postgres_store_failed(s, rc, err);
 	for (int i = 0; !rc && row && i < pg_rows(r); i++)
