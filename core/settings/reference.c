@@ -42,6 +42,7 @@ static const char settings_example_text[] =
 	"    tls: { mode: verify-full, ca: ca.pem, cert: me.pem, "
 	"key: me.key }\n"
 	"    timeout: { connect: 10s, silence: 5m }\n"
+	"    sessions: 8            # at most, at once; none: any number\n"
 	"  warehouse: duckdb:warehouse.duckdb\n"
 	"defaults:                  # any keys of a pipeline\n"
 	"  batch: { rows: 20000 }\n"

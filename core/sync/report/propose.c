@@ -328,10 +328,9 @@ static int propose_look(const struct settings *settings, struct propose_work *w,
 int propose(const char *source_url, const char *destination_url,
 	    const struct wish *wish, struct proposal *out, struct error *err)
 {
-	struct propose_work w = { .source = NULL,
-				  .weighs = true,
-				  .wish = wish,
-				  .whole = true };
+	struct propose_work w = {
+		.source = NULL, .weighs = true, .wish = wish, .whole = true
+	};
 	struct settings settings;
 	int rc = propose_settings(source_url, destination_url, &settings, err);
 
