@@ -197,15 +197,19 @@ static int postgres_store_commit(struct store *base, struct error *err)
 	return rc ? postgres_store_failed(base, rc, err) : 0;
 }
 
+/* What waits is sent first: the script belongs behind it. */
 static int postgres_store_script(struct store *s, const char *sql,
 				 struct error *err)
 {
+	struct postgres_store *own = (struct postgres_store *)s;
 	char *script = xstrfmt("SET LOCAL search_path = tidemark, pg_catalog;\n"
 			       "%s\n;\nSET LOCAL search_path = pg_catalog, "
 			       "tidemark, pg_temp",
 			       sql);
-	int rc = pg_exec(postgres_store_pg(s), script, err);
+	int rc = own->waiting ? postgres_store_send(own, err) : 0;
 
+	if (!rc)
+		rc = pg_exec(own->pg, script, err);
 	free(script);
 	return rc ? postgres_store_failed(s, rc, err) : 0;
 }
