@@ -13,7 +13,7 @@ static const struct quirks postgres_quirks = {
 	.list_tables = "SELECT relname FROM pg_class WHERE relkind = 'r' "
 		       "AND relpersistence <> 't' ORDER BY relname;",
 	.refresher = "SELECT 'backend ' || pid FROM pg_locks WHERE locktype = "
-		     "'advisory' AND granted;",
+		     "'advisory' AND objsubid = 1 AND granted;",
 	.empty_stage =
 		"DO $$ BEGIN EXECUTE (SELECT 'DELETE FROM ' || "
 		"oid::regclass FROM pg_class WHERE relpersistence = 'p' AND "
