@@ -16,10 +16,10 @@ MOST = {
     ("postgres", "timestamp", "postgres"): (9, 7),
     ("postgres", "xmin", "postgres"): (10, 7),
     ("postgres", "sequence", "postgres"): (10, 7),
-    ("mariadb", "timestamp", "mariadb"): (16, 8),
-    ("mariadb", "sequence", "mariadb"): (17, 8),
-    ("mysql", "timestamp", "mysql"): (16, 8),
-    ("mysql", "sequence", "mysql"): (17, 8),
+    ("mariadb", "timestamp", "mariadb"): (17, 9),
+    ("mariadb", "sequence", "mariadb"): (18, 9),
+    ("mysql", "timestamp", "mysql"): (17, 9),
+    ("mysql", "sequence", "mysql"): (18, 9),
     ("postgres", "timestamp", "clickhouse"): (9, 14),
 }
 TRIES = 5
