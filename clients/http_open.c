@@ -35,7 +35,7 @@ int http_open(struct http **out, const struct connection *conn,
 {
 	struct http_options options;
 	struct strbuf key = STRBUF_INIT;
-	struct pool_slot slot = { NULL };
+	struct pool_slot slot = { .key = NULL };
 	void *rested = NULL;
 	int rc = http_options_init(&options, conn, base, shown, err);
 

@@ -128,7 +128,7 @@ int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 		      struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
-	struct pool_slot slot = { NULL };
+	struct pool_slot slot = { .key = NULL };
 	void *rested = NULL;
 	int rc = library_load(&library_mysql, err);
 

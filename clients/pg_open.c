@@ -106,7 +106,7 @@ int pg_open(struct pg **out, const struct connection *conn,
 	    const struct pg_options *options, struct error *err)
 {
 	struct strbuf key = STRBUF_INIT;
-	struct pool_slot slot = { NULL };
+	struct pool_slot slot = { .key = NULL };
 	void *rested = NULL;
 	int rc = library_load(&library_pq, err);
 

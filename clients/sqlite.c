@@ -265,7 +265,7 @@ int sqlite_open(struct sqlite **out, const char *path,
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct connection place = { .name = (char *)path };
 	const struct sqlite_options *o = options;
-	struct pool_slot slot = { NULL };
+	struct pool_slot slot = { .key = NULL };
 	struct stat st;
 	bool new_file = stat(path, &st) || st.st_size == 0;
 	void *rested = NULL;

@@ -12,7 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("cli", "clients", "connectors", "core", "destinations", "stores")
 ACTIONS = ("kill", "error", "hang", "stop")
 MODES = ("upsert", "append", "delete_insert", "replace")
-# Met only where rows are refused: test_crash_dead_letters.py.
+# Met only where rows are refused, test_crash_dead_letters.py, or by a load in
+# streams, test_streams.py.
 ELSEWHERE = ("piece_loaded", "letters_saved", "streams_queued",
              "streams_loaded")
 STRATEGIES = {"postgres": ("timestamp", "xmin", "sequence"),

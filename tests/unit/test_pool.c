@@ -44,7 +44,7 @@ static struct connection connection(const char *name, unsigned sessions)
 static struct session *take(const struct connection *conn, const char *key,
 			    struct error *err)
 {
-	struct pool_slot slot = { NULL };
+	struct pool_slot slot = { .key = NULL };
 	void *rested = NULL;
 	struct session *s;
 
@@ -162,7 +162,7 @@ static void a_replacement_waits_for_nobody(void **state)
 	const struct connection conn = connection("bound", 1);
 	struct error err = ERROR_INIT;
 	struct session *lost = take(&conn, "a", &err);
-	struct pool_slot slot = { NULL };
+	struct pool_slot slot = { .key = NULL };
 
 	(void)state;
 	pool_replace(&slot, &conn, "a");
