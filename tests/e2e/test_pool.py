@@ -322,6 +322,9 @@ def test_a_file_is_free_between_rounds(make_database, make_destination,
     tidemark.connect("warehouse", destination.connection())
     add_pipelines(tidemark, source, destination)
     running = tidemark.start("run", "--watch", "1h")
+    # Whoever looks into the file before that is in the way of the round.
+    wait_for(lambda: f"{TABLES} pipelines: ".encode() in running.text["err"],
+             what="the end of the round")
     wait_for(lambda: synced(source, destination),
              what="a file that others may open")
     assert running.alive()
