@@ -22,6 +22,7 @@
  *     config_loaded lease_taken run_recorded ceiling_taken snapshot_opened
  *     first_row mid_page page_end stage_created mid_load stage_full
  *     before_merge after_delete after_merge before_watermark after_watermark
+ *
  *     commit_sent commit_acked streams_queued streams_loaded state_saved
  *     stage_dropped lease_released mid_alter in_recovery piece_loaded
  *     letters_saved */

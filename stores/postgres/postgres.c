@@ -197,7 +197,7 @@ static int postgres_store_commit(struct store *base, struct error *err)
 	return rc ? postgres_store_failed(base, rc, err) : 0;
 }
 
-/* What waits is sent first: the script belongs behind it. */
+/* Waiting statements are sent first: the script belongs behind them. */
 static int postgres_store_script(struct store *s, const char *sql,
 				 struct error *err)
 {
