@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/base/alloc.h"
+#include "core/base/pool.h"
 
 /* The lasting client; it ends when its input does, with this process. */
 static FILE *lasting_in, *lasting_out;
@@ -53,6 +54,8 @@ int lasting_ask(const char *command, const char *place, const char *sql,
 	size_t n;
 	int status;
 
+	/* A file that rests is still open in this process. */
+	pool_pause(0);
 	if (!lasting_in)
 		client_start(command);
 	fprintf(lasting_in, "%zu %s\n%s", strlen(sql), place, sql);
