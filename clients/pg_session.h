@@ -63,7 +63,7 @@ int pg_ahead_take(struct pg *pg, struct pg_result **out, const char *sql, int n,
 
 struct pg *pg_new(const struct connection *conn);
 /* In pg_open.c: close the session itself. */
-void pg_end(void *pg);
+void pg_end(void *session);
 /* In pg_pool.c: all that shapes a session. */
 void pg_pool_key(struct strbuf *key, const struct connection *conn,
 		 const struct pg_options *options);
