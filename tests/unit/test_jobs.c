@@ -38,7 +38,9 @@ static void begin(size_t n, void (*work)(size_t i, struct reach *reach))
 	world.work = work;
 	for (size_t i = 0; i < n; i++)
 		world.needs[i] = (struct job_need){ .source = &shop,
-						    .destination = &warehouse };
+						    .destination = &warehouse,
+						    .source_sessions = 2,
+						    .destination_sessions = 2 };
 }
 
 /* Until something that has to come. */

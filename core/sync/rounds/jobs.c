@@ -66,30 +66,6 @@ static bool job_clashes(const struct job *a, const struct job *b)
 	       (b->writes && b->writes == a->reads);
 }
 
-static int64_t job_sessions(const struct job *job, const struct connection *c)
-{
-	const struct job_need *need = job->need;
-
-	if (c == need->source)
-		return need->source_sessions;
-	return c == need->destination ? need->destination_sessions : 0;
-}
-
-/* Pipelines side by side must not wait for one another's sessions. */
-static bool job_sessions_are_free(const struct job *job,
-				  const struct connection *c)
-{
-	const struct jobs *j = job->jobs;
-	int64_t others = 0;
-
-	if (!c || !c->sessions)
-		return true;
-	for (size_t i = 0; i < j->n_begun; i++)
-		if (j->begun[i] != job && j->begun[i]->open)
-			others += job_sessions(j->begun[i], c);
-	return !others || others + job_sessions(job, c) <= c->sessions;
-}
-
 /* One that has waited and wants its files back goes before a new one. */
 static bool job_files_are_free(const struct job *job)
 {
@@ -103,14 +79,16 @@ static bool job_files_are_free(const struct job *job)
 		    job_clashes(job, other))
 			return false;
 	}
-	return job_sessions_are_free(job, job->need->source) &&
-	       job_sessions_are_free(job, job->need->destination);
+	return true;
 }
 
-static size_t job_sessions_at(const struct job *job, const struct connection *c)
+static int64_t job_sessions(const struct job *job, const struct connection *c)
 {
-	return (size_t)(job->need->source == c) * JOBS_SESSIONS +
-	       (size_t)(job->need->destination == c) * JOBS_SESSIONS;
+	const struct job_need *need = job->need;
+
+	if (c == need->source)
+		return need->source_sessions;
+	return c == need->destination ? need->destination_sessions : 0;
 }
 
 /* Whoever has one session is not to wait for a second one that another has. A
@@ -119,12 +97,12 @@ static bool job_fits(const struct job *job, const struct connection *c)
 {
 	const struct jobs *j = job->jobs;
 	unsigned most = j->terms->sessions ? j->terms->sessions(c) : 0;
-	size_t used = 0;
+	int64_t used = 0;
 
 	for (size_t i = 0; most && i < j->n_begun; i++)
 		if (j->begun[i] != job && j->begun[i]->open)
-			used += job_sessions_at(j->begun[i], c);
-	return !used || used + job_sessions_at(job, c) <= most;
+			used += job_sessions(j->begun[i], c);
+	return !used || used + job_sessions(job, c) <= most;
 }
 
 static bool job_ends_are_free(const struct job *job)

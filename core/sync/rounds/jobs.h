@@ -17,13 +17,10 @@
  * of its table holds its sessions and its batches. */
 #define JOBS_WAITING 4
 
-/* Sessions of a pipeline at its source, and at its destination, at most. */
-#define JOBS_SESSIONS 2
-
 /* One pipeline as the round sees it. */
 struct job_need {
 	const struct connection *source, *destination;
-	/* settings_sessions() of each */
+	/* settings_sessions() of each: both where the two are one */
 	int64_t source_sessions, destination_sessions;
 	/* Identities of files (file_id()); NULL: none. Owned by the caller. */
 	char *reads, *writes;
