@@ -12,14 +12,14 @@ static struct config_node *expand_node(const json_t *value,
 	struct config_node *node;
 	const json_t *item;
 	const char *key;
-	size_t i;
 
 	if (json_is_string(value))
 		return config_node_scalar(json_string_value(value), at);
 	node = config_node_new(json_is_object(value) ? CONFIG_MAP : CONFIG_LIST,
 			       at);
-	json_array_foreach(value, i, item)
-		config_node_add(node, NULL, at, expand_node(item, at));
+	for (size_t i = 0; i < json_array_size(value); i++)
+		config_node_add(node, NULL, at,
+				expand_node(json_array_get(value, i), at));
 	json_object_foreach((json_t *)value, key, item)
 		config_node_add(node, key, at, expand_node(item, at));
 	return node;

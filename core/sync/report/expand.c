@@ -86,17 +86,17 @@ static bool expand_is_whole(const json_t *said)
 static int expand_choose(const struct wildcard *w, struct connector *source,
 			 const char *table, json_t **chosen, struct error *err)
 {
-	json_t *said = wildcard_said(w, table), *name;
+	json_t *said = wildcard_said(w, table);
 	const json_t *key = json_object_get(said, "key");
 	struct strlist names = STRLIST_INIT;
-	size_t i;
 	int rc = 0;
 
 	if (key && json_object_get(said, "watermark")) {
 		*chosen = json_incref(said);
 	} else {
-		json_array_foreach(key, i, name)
-			strlist_add(&names, json_string_value(name));
+		for (size_t i = 0; i < json_array_size(key); i++)
+			strlist_add(&names,
+				    json_string_value(json_array_get(key, i)));
 		rc = propose_choose(source, table, &names, chosen, err);
 		if (rc && !error_may_pass(err->code) && expand_is_whole(said)) {
 			error_clear(err);
