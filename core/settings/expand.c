@@ -9,9 +9,8 @@
 static struct config_node *expand_node(const json_t *value,
 				       struct config_place at)
 {
+	json_t *map = (json_t *)value; /* only jansson wants it so */
 	struct config_node *node;
-	const json_t *item;
-	const char *key;
 
 	if (json_is_string(value))
 		return config_node_scalar(json_string_value(value), at);
@@ -20,8 +19,10 @@ static struct config_node *expand_node(const json_t *value,
 	for (size_t i = 0; i < json_array_size(value); i++)
 		config_node_add(node, NULL, at,
 				expand_node(json_array_get(value, i), at));
-	json_object_foreach((json_t *)value, key, item)
-		config_node_add(node, key, at, expand_node(item, at));
+	for (void *i = json_object_iter(map); i;
+	     i = json_object_iter_next(map, i))
+		config_node_add(node, json_object_iter_key(i), at,
+				expand_node(json_object_iter_value(i), at));
 	return node;
 }
 
