@@ -225,6 +225,7 @@ static const struct errno_class errno_classes[] = {
 	  "" },
 	{ 3750, ERROR_SCHEMA, "the server wants a primary key", "" },
 	{ 3819, ERROR_DATA, "a check constraint refuses the row", "" },
+	{ 3854, ERROR_SCHEMA, "a character that names cannot have", "" },
 	{ 3948, ERROR_ACCESS, "LOCAL INFILE is switched off", "" },
 	{ 3988, ERROR_SCHEMA, "a character that names cannot have", "" },
 	{ 4025, ERROR_DATA, "a check constraint refuses the row", "" },

@@ -18,8 +18,8 @@ void mysql_client_pool_key(struct strbuf *key, const struct connection *conn,
 
 static bool mysql_client_is_healthy(const struct mysql_client *db)
 {
-	return db->conn && db->pinned && !db->lost && !db->stmt &&
-	       !atomic_load(&db->interrupted) && !stop_requested();
+	return db->conn && db->pinned && !db->lost && !db->refused &&
+	       !db->stmt && !atomic_load(&db->interrupted) && !stop_requested();
 }
 
 /* The server ends the transaction, and gives up locks and temporary tables. A

@@ -295,13 +295,26 @@ int sqlite_open(struct sqlite **out, const char *path,
 		       : sqlite_open_new(out, &slot, path, o, new_file, err);
 }
 
+/* A dry run's copies of rows, for one. */
+static bool sqlite_has_temporary(struct sqlite *db)
+{
+	sqlite3_stmt *st = NULL;
+	bool any = sqlite3_prepare_v2(db->handle,
+				      "SELECT 1 FROM temp.sqlite_master", -1,
+				      &st, NULL) != SQLITE_OK ||
+		   sqlite3_step(st) != SQLITE_DONE;
+
+	sqlite3_finalize(st);
+	return any;
+}
+
 /* Nothing of its user stays. */
 static bool sqlite_may_rest(struct sqlite *db)
 {
 	struct error ignored = ERROR_INIT;
 
 	if (db->changed || *db->path == ':' || stop_requested() ||
-	    sqlite3_next_stmt(db->handle, NULL))
+	    sqlite3_next_stmt(db->handle, NULL) || sqlite_has_temporary(db))
 		return false;
 	sqlite_rollback(db);
 	if (db->function && sqlite3_create_function_v2(

@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/pool.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
 #include "scratch.h"
@@ -159,6 +160,8 @@ static void world_close(struct world *w)
 void world_reopen(struct world *w)
 {
 	world_close(w);
+	/* A session that rests keeps the rights it began with. */
+	pool_pause(INT64_MAX);
 	error_clear(&w->err);
 	if (w->ops->open(&w->connector, &w->conn, &w->err))
 		fail_msg("%s", w->err.message);

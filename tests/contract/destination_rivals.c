@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/pool.h"
 
 #define ALL "SELECT id, name FROM orders ORDER BY id;"
 
@@ -27,6 +28,8 @@ static struct world *rivals_refresh(void **state)
 	world_sync(w, "1|a", "{\"value\":\"1\"}");
 	w->target.refresh = true;
 	assert_int_equal(world_begin(w), 0);
+	/* No other session is there. */
+	pool_pause(INT64_MAX);
 	assert_int_equal(world_load(w, "1|b", "{}"), 0);
 	return w;
 }

@@ -9,6 +9,7 @@
 #include "clients/pg.h"
 #include "clients/sqlite.h"
 #include "core/base/alloc.h"
+#include "core/base/pool.h"
 #include "core/store/schema.h"
 #include "scratch.h"
 
@@ -22,6 +23,7 @@ void place_sql(const struct place *p, const char *sql)
 		};
 		struct sqlite *db = NULL;
 
+		pool_pause(0);
 		assert_int_equal(
 			sqlite_open(&db, p->conn.url.path, &options, &err), 0);
 		if (sqlite_exec(db, sql, &err))
