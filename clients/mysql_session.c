@@ -110,7 +110,7 @@ int mysql_client_refused(struct mysql_client *db, unsigned number,
 	char *told;
 
 	db->lost |= mysql_client_is_lost(number);
-	db->refused = true;
+	db->refused |= code == ERROR_ACCESS;
 	if (atomic_load(&db->interrupted))
 		return error_set(err, ERROR_STOPPED, "%s: interrupted",
 				 db->target.where);

@@ -23,8 +23,8 @@ struct mysql_client {
 	bool reads; /* its transactions are READ ONLY */
 	bool lost; /* fit only for mysql_client_close */
 	bool pinned; /* its settings are ours */
-	/* The server gave an error. It may be for rights, and a session keeps
-	 * those it began with: it is not used again. */
+	/* A right was missing, and a session keeps those it began with: it is
+	 * not used again. */
 	bool refused;
 	bool takes_many; /* statements in one text */
 	/* Asked ahead, and not asked for yet. */

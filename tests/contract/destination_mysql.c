@@ -7,6 +7,7 @@
 
 #include "clients/mysql_load.h"
 #include "core/base/alloc.h"
+#include "core/base/pool.h"
 #include "core/base/failpoint.h"
 #include "destination_client.h"
 
@@ -37,6 +38,8 @@ char *mysql_admin_says(struct world *w, const char *sql)
 void mysql_admin(struct world *w, const char *sql)
 {
 	free(mysql_admin_says(w, sql));
+	/* A session that rests keeps the rights and settings it began with. */
+	pool_pause(INT64_MAX);
 }
 
 void mysql_refused(struct world *w, const char *word)
