@@ -7,8 +7,8 @@
 
 #include "clients/mysql_load.h"
 #include "core/base/alloc.h"
-#include "core/base/pool.h"
 #include "core/base/failpoint.h"
+#include "core/base/pool.h"
 #include "destination_client.h"
 
 struct world *mysql_world(void **state, const char *spec)
