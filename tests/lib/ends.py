@@ -296,12 +296,14 @@ class ClickhouseEnd(BackquoteEnd):
             f"'{self.database}' AND table = '{split_table(table)[-1]}'"))
 
     def physical(self, table):
-        """The numbers of the last INSERT and the last mutation: the server
-        itself merges parts when it likes, which changes neither."""
+        """The number of the last INSERT, and of mutations: the server itself
+        merges parts when it likes, which changes neither."""
+        of = (f"database = '{self.database}' AND table = "
+              f"'{split_table(table)[-1]}_raw'")
         return self.query(
-            "SELECT max(max_block_number), max(data_version) FROM system.parts"
-            f" WHERE active AND database = '{self.database}' AND table = "
-            f"'{split_table(table)[-1]}_raw'")
+            "SELECT max(max_block_number), (SELECT count() FROM"
+            f" system.mutations WHERE {of}) FROM system.parts"
+            f" WHERE active AND {of}")
 
     def sessions(self):
         """Requests stand for themselves."""
