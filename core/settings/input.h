@@ -69,6 +69,9 @@ int settings_check_markless(struct option_context *ctx,
 int settings_check_update(struct option_context *ctx,
 			  const struct config_node *node,
 			  struct pipeline_settings *p);
+/* Any keys of a pipeline, under the key `name`. */
+int settings_check_part(struct option_context *ctx, const char *name,
+			const struct config_node *node);
 /* An error at `path` of a pipeline or connection ("" is itself). */
 int settings_fail(struct option_context *ctx, const struct config_node *node,
 		  const char *path, const char *fmt, ...)

@@ -105,13 +105,11 @@ void settings_release_input(struct pipeline_input *in)
 	memset(in, 0, sizeof(*in));
 }
 
-/* A mistake in the defaults is one, whether or not a pipeline takes them. */
-static int settings_check_defaults(struct option_context *ctx,
-				   const struct config_node *node)
+int settings_check_part(struct option_context *ctx, const char *name,
+			const struct config_node *node)
 {
 	struct pipeline_input in = { .lag = NULL };
-	size_t length = option_path_push(ctx, "defaults");
-	struct option table = { .name = "defaults",
+	struct option table = { .name = name,
 				.type = OPTION_TABLE,
 				.flags = OPTION_PARTIAL,
 				.table = pipeline_options };
@@ -120,6 +118,16 @@ static int settings_check_defaults(struct option_context *ctx,
 	option_init(pipeline_options, &in);
 	rc = option_parse_table(ctx, &table, node, &in);
 	settings_release_input(&in);
+	return rc;
+}
+
+/* A mistake in the defaults is one, whether or not a pipeline takes them. */
+static int settings_check_defaults(struct option_context *ctx,
+				   const struct config_node *node)
+{
+	size_t length = option_path_push(ctx, "defaults");
+	int rc = settings_check_part(ctx, "defaults", node);
+
 	option_path_pop(ctx, length);
 	return rc;
 }

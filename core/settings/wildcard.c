@@ -94,16 +94,8 @@ static int wildcard_check_override(struct option_context *ctx,
 {
 	static const char *const fixed[] = { "source.table",
 					     "source.connection" };
-	struct pipeline_input in = { .lag = NULL };
-	struct option table = { .name = "overrides",
-				.type = OPTION_TABLE,
-				.flags = OPTION_PARTIAL,
-				.table = pipeline_options };
-	int rc;
+	int rc = settings_check_part(ctx, "overrides", node);
 
-	option_init(pipeline_options, &in);
-	rc = option_parse_table(ctx, &table, node, &in);
-	settings_release_input(&in);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(fixed); i++)
 		if (config_node_find(node, fixed[i]))
 			rc = settings_fail(ctx, node, fixed[i],
