@@ -58,6 +58,12 @@ void duck_rest(struct duck *db);
 void duck_close(struct duck *db);
 /* Make the statement that runs in another thread fail soon. */
 void duck_interrupt_all(struct duck *db);
+/* Writers of one database of this process take turns, in the order in which
+ * they ask. A thread that has the turn does not ask for another. */
+void duck_turn_begin(struct duck *db);
+void duck_turn_end(struct duck *db);
+/* The database, to be compared with that of others while it is open. */
+const void *duck_database_of(const struct duck *db);
 
 /* One or more statements, results dropped. */
 int duck_exec(struct duck *db, const char *sql, struct error *err);

@@ -31,6 +31,9 @@ struct duck_database {
 	ino_t inode;
 	bool shared; /* a file: others may join */
 	bool read_only;
+	pthread_mutex_t lock; /* guards the turns */
+	pthread_cond_t moved;
+	uint64_t asked, turn; /* how many have asked, and had theirs */
 	struct duck *users;
 	struct duck_database *next;
 };
@@ -76,6 +79,8 @@ static void duck_shut(struct duck_database *d)
 		open = &(*open)->next;
 	*open = d->next;
 	duckdb_close(&d->handle);
+	pthread_mutex_destroy(&d->lock);
+	pthread_cond_destroy(&d->moved);
 	free(d->path);
 	free(d->settings);
 	free(d);
@@ -227,6 +232,8 @@ static int duck_open_new(const char *path, bool read_only,
 		d->inode = st.st_ino;
 		d->shared = true;
 	}
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->moved, NULL);
 	d->path = xstrdup(path);
 	d->settings = duck_settings_text(settings, n_settings);
 	d->read_only = read_only;
@@ -408,4 +415,31 @@ void duck_interrupt_all(struct duck *db)
 	if (db->database)
 		duckdb_interrupt(db->connection);
 	pthread_mutex_unlock(&duck_all.lock);
+}
+
+void duck_turn_begin(struct duck *db)
+{
+	struct duck_database *d = db->database;
+	uint64_t mine;
+
+	pthread_mutex_lock(&d->lock);
+	mine = d->asked++;
+	while (d->turn != mine)
+		pthread_cond_wait(&d->moved, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void duck_turn_end(struct duck *db)
+{
+	struct duck_database *d = db->database;
+
+	pthread_mutex_lock(&d->lock);
+	d->turn++;
+	pthread_cond_broadcast(&d->moved);
+	pthread_mutex_unlock(&d->lock);
+}
+
+const void *duck_database_of(const struct duck *db)
+{
+	return db->database;
 }

@@ -27,8 +27,9 @@ static const struct engine_word duckdb_words[] = {
 const struct engine engine_duckdb = {
 	.name = "duckdb",
 	.schemes = duckdb_schemes,
-	.traits = ENGINE_FILE | ENGINE_ONE_WRITER | ENGINE_FOLDS_NAMES |
-		  ENGINE_SQL_DOLLARS | ENGINE_SQL_FROM | ENGINE_SQL_NOW_CAST,
+	.traits = ENGINE_FILE | ENGINE_ONE_WRITER | ENGINE_TURNS |
+		  ENGINE_FOLDS_NAMES | ENGINE_SQL_DOLLARS | ENGINE_SQL_FROM |
+		  ENGINE_SQL_NOW_CAST,
 	.schema = "main",
 	.words = duckdb_words,
 	.absent = "(to get it: `tools/get-duckdb DIR`, then build with "

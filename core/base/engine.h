@@ -43,6 +43,9 @@ enum engine_trait {
 	ENGINE_PAID_READS = 1 << 11,
 	/* It takes no table whose rows have no key. */
 	ENGINE_KEYED = 1 << 12,
+	/* Several sessions of the process that writes may have it open, and
+	 * take turns. */
+	ENGINE_TURNS = 1 << 13,
 
 	/* How its SQL is read, for functions that change by themselves.
 	 * 'it\'s'. */

@@ -21,13 +21,13 @@ static void duckdb_destination_close(struct destination *base)
 
 	if (!d)
 		return;
+	duckdb_target_known_leave(d);
 	duck_close(d->db);
 	pthread_mutex_destroy(&d->lock);
 	duckdb_target_place_release(&d->place);
 	sql_mark_release(&d->mark);
 	free(d->types);
 	free(d->not_null);
-	duckdb_target_known_release(&d->known);
 	free(d->matched);
 	free(d->rows);
 	free(d->path);
@@ -100,13 +100,87 @@ static int duckdb_destination_prepare(struct destination *base,
 	return duckdb_target_prepare_target(duckdb_self(base), target, err);
 }
 
+/* Several handles may have the file. One of them at a time writes, so that no
+ * transaction meets another one, and a batch finds every row that is in. */
+static int duckdb_destination_load(struct destination *base,
+				   const struct batch *batch,
+				   const struct checkpoint *next,
+				   struct load_counts *out, struct error *err)
+{
+	struct duck *db = duckdb_self(base)->db;
+	int rc;
+
+	duck_turn_begin(db);
+	rc = sql_load(base, batch, next, out, err);
+	duck_turn_end(db);
+	return rc;
+}
+
+static int duckdb_destination_remove(struct destination *base,
+				     const struct batch *keys,
+				     const struct checkpoint *next,
+				     int64_t *removed, struct error *err)
+{
+	struct duck *db = duckdb_self(base)->db;
+	int rc;
+
+	duck_turn_begin(db);
+	rc = sql_load_remove(base, keys, next, removed, err);
+	duck_turn_end(db);
+	return rc;
+}
+
+static int duckdb_destination_recover(struct destination *base,
+				      const struct target *target,
+				      struct checkpoint *out, struct error *err)
+{
+	struct duck *db = duckdb_self(base)->db;
+	int rc;
+
+	duck_turn_begin(db);
+	rc = mark_keeper_recover(base, target, out, err);
+	duck_turn_end(db);
+	return rc;
+}
+
+static int duckdb_destination_forget(struct destination *base,
+				     const struct target *target,
+				     struct error *err)
+{
+	struct duck *db = duckdb_self(base)->db;
+	int rc;
+
+	duck_turn_begin(db);
+	rc = mark_keeper_forget(base, target, err);
+	duck_turn_end(db);
+	return rc;
+}
+
+static int duckdb_destination_raise(struct destination *base,
+				    const struct target *target,
+				    const char *mark, struct error *err)
+{
+	struct duck *db = duckdb_self(base)->db;
+	int rc;
+
+	duck_turn_begin(db);
+	rc = mark_keeper_raise(base, target, mark, err);
+	duck_turn_end(db);
+	return rc;
+}
+
 static int duckdb_destination_finish(struct destination *base,
 				     const struct checkpoint *next,
 				     struct error *err)
 {
 	struct duckdb_target_destination *d = duckdb_self(base);
+	int rc = 0;
 
-	return d->target->refresh ? sql_load_swap(&d->mark, next, err) : 0;
+	duck_turn_begin(d->db);
+	if (d->target->refresh)
+		rc = sql_load_swap(&d->mark, next, err);
+	duck_turn_end(d->db);
+	return rc;
 }
 
 static int duckdb_destination_identity(struct destination *base,
@@ -151,16 +225,16 @@ const struct destination_ops duckdb_target_destination = {
 	.open = duckdb_destination_open,
 	.inspect = duckdb_destination_inspect,
 	.prepare = duckdb_destination_prepare,
-	.recover = mark_keeper_recover,
-	.load = sql_load,
-	.remove = sql_load_remove,
+	.recover = duckdb_destination_recover,
+	.load = duckdb_destination_load,
+	.remove = duckdb_destination_remove,
 	.preview = sql_load_preview,
 	.explain = duckdb_target_destination_explain,
 	.finish = duckdb_destination_finish,
 	.set_watermark = mark_keeper_set,
-	.forget = mark_keeper_forget,
+	.forget = duckdb_destination_forget,
 	.others = mark_keeper_others,
-	.raise = mark_keeper_raise,
+	.raise = duckdb_destination_raise,
 	.identity = duckdb_destination_identity,
 	.session = connection_no_session,
 	.interrupt = duckdb_destination_interrupt,

@@ -5,8 +5,9 @@
  *
  * Tables have no PRIMARY KEY: DuckDB's index costs three times the load time
  * and must stay in memory. The load itself keeps one row a key. The file has
- * one writer at a time, and each batch looks its keys up in the target, inside
- * its transaction, before it appends.
+ * one writer at a time; within this process duck_turn_begin() sees to it. Each
+ * batch looks its keys up in the target, inside its transaction, before it
+ * appends.
  */
 #ifndef TIDEMARK_DESTINATIONS_DUCKDB_INTERNAL_H
 #define TIDEMARK_DESTINATIONS_DUCKDB_INTERNAL_H
@@ -56,8 +57,10 @@ struct duckdb_target_place {
 		*quoted_mark;
 };
 
-/* Keys that a table may hold, while it holds only keys that this handle has put
- * there. A key that is surely not among them need not be looked up. */
+/* Keys that a table may hold, while it holds only keys that this process has
+ * put there since it was made. A key that is surely not among them need not be
+ * looked up. Handles that write to the table share it. Whoever has the turn
+ * (duck_turn_begin()) uses it. */
 #define DUCKDB_FILTERS 3
 struct duckdb_target_known {
 	bool all; /* the table holds no other keys */
@@ -69,6 +72,11 @@ struct duckdb_target_known {
 	size_t n_filters;
 	uint64_t *hashes, *table; /* for one batch; reused */
 	size_t hashes_capacity, table_capacity;
+	const void *database;
+	char *into; /* the table, quoted */
+	char *key; /* the names of its columns, quoted */
+	size_t users;
+	struct duckdb_target_known *next;
 };
 
 struct duckdb_target_destination {
@@ -95,7 +103,7 @@ struct duckdb_target_destination {
 	 * the staged keys' rows into it; NULL: there are none. */
 	char *pull;
 	char *previewed; /* quoted: what the copy is of */
-	struct duckdb_target_known known;
+	struct duckdb_target_known *known; /* shared */
 	int64_t *matched; /* for each row of the batch; reused */
 	uint32_t *rows;
 	size_t matched_capacity, rows_capacity;
@@ -143,9 +151,10 @@ int duckdb_target_place_init(struct duckdb_target_place *p,
 void duckdb_target_place_release(struct duckdb_target_place *p);
 
 /* known.c */
-void duckdb_target_known_begin(struct duckdb_target_known *k,
-			       const struct schema *s, bool empty);
-void duckdb_target_known_release(struct duckdb_target_known *k);
+/* Share what is known of the table at d->into, or begin to know all of it if it
+ * is new. The caller has the turn. */
+void duckdb_target_known_join(struct duckdb_target_destination *d, bool empty);
+void duckdb_target_known_leave(struct duckdb_target_destination *d);
 /* The batch's rows whose keys the table may hold; its keys are known from now
  * on. False: nothing is known of its rows, look all of them up. */
 bool duckdb_target_known_batch(struct duckdb_target_known *k,

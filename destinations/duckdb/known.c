@@ -14,6 +14,11 @@
 #define KNOWN_BITS_A_KEY  32
 #define KNOWN_BLOCK_BYTES 32
 
+static struct {
+	pthread_mutex_t lock; /* guards the list and the counts of users */
+	struct duckdb_target_known *first;
+} known_all = { PTHREAD_MUTEX_INITIALIZER, NULL };
+
 static const uint32_t known_salts[8] = {
 	0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
 	0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31,
@@ -48,24 +53,96 @@ static void known_grow(struct duckdb_target_known *k)
 	k->n_filters++;
 }
 
-void duckdb_target_known_begin(struct duckdb_target_known *k,
-			       const struct schema *s, bool empty)
+static bool known_applies(const struct schema *s)
 {
-	duckdb_target_known_release(k);
-	k->all = empty && s->n_key;
+	bool applies = s->n_key > 0;
+
 	for (size_t i = 0; i < s->n_key; i++)
-		k->all = k->all && known_kind(s->columns[s->key[i]].type.kind);
-	if (k->all)
-		known_grow(k);
+		applies =
+			applies && known_kind(s->columns[s->key[i]].type.kind);
+	return applies;
 }
 
-void duckdb_target_known_release(struct duckdb_target_known *k)
+static char *known_key(const struct schema *s)
 {
+	struct strbuf sb = STRBUF_INIT;
+
+	duckdb_target_sql_keys(&sb, s);
+	return strbuf_detach(&sb);
+}
+
+/* A dry run has a copy of the table for itself. */
+static struct duckdb_target_known *
+known_find(const struct duckdb_target_destination *d)
+{
+	const void *database = duck_database_of(d->db);
+	struct duckdb_target_known *k = known_all.first;
+
+	while (k && (d->target->preview || k->database != database ||
+		     strcmp(k->into, d->into) != 0))
+		k = k->next;
+	return k;
+}
+
+static struct duckdb_target_known *
+known_new(const struct duckdb_target_destination *d, bool empty)
+{
+	struct duckdb_target_known *k = xcalloc(1, sizeof(*k));
+
+	k->database = duck_database_of(d->db);
+	k->into = xstrdup(d->into);
+	k->key = known_key(d->target->schema);
+	k->all = empty && known_applies(d->target->schema);
+	if (k->all)
+		known_grow(k);
+	k->next = known_all.first;
+	known_all.first = k;
+	return k;
+}
+
+static void known_free(struct duckdb_target_known *k)
+{
+	struct duckdb_target_known **at = &known_all.first;
+
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
 	for (size_t i = 0; i < k->n_filters; i++)
 		free(k->filters[i].words);
 	free(k->hashes);
 	free(k->table);
-	memset(k, 0, sizeof(*k));
+	free(k->into);
+	free(k->key);
+	free(k);
+}
+
+/* With other keys, or a table that was made anew under the eyes of others,
+ * nothing is known. */
+void duckdb_target_known_join(struct duckdb_target_destination *d, bool empty)
+{
+	struct duckdb_target_known *k;
+	char *key = known_key(d->target->schema);
+
+	duckdb_target_known_leave(d);
+	pthread_mutex_lock(&known_all.lock);
+	k = known_find(d);
+	if (k)
+		k->all = k->all && !empty && !strcmp(k->key, key);
+	else
+		k = known_new(d, empty);
+	k->users++;
+	d->known = k;
+	pthread_mutex_unlock(&known_all.lock);
+	free(key);
+}
+
+void duckdb_target_known_leave(struct duckdb_target_destination *d)
+{
+	pthread_mutex_lock(&known_all.lock);
+	if (d->known && !--d->known->users)
+		known_free(d->known);
+	d->known = NULL;
+	pthread_mutex_unlock(&known_all.lock);
 }
 
 static uint64_t known_hash(const struct batch *b, size_t row)

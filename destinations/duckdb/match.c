@@ -203,7 +203,7 @@ static int match_look_up(struct load *l, struct error *err)
 	struct duckdb_target_destination *d = l->d;
 	size_t n = l->b->n_rows, n_maybe;
 	bool known =
-		duckdb_target_known_batch(&d->known, l->b, d->rows, &n_maybe);
+		duckdb_target_known_batch(d->known, l->b, d->rows, &n_maybe);
 	int rc;
 
 	if (known && !n_maybe)

@@ -143,16 +143,12 @@ static int prepare_mark(struct duckdb_target_destination *d,
 					   &p->existing, err);
 }
 
-static int prepare_write(struct duckdb_target_destination *d,
-			 const struct target *target, struct preparation *p,
-			 struct error *err)
+static int prepare_write_all(struct duckdb_target_destination *d,
+			     const struct target *target, struct preparation *p,
+			     struct error *err)
 {
-	int rc;
+	int rc = duck_exec(d->db, "BEGIN", err);
 
-	if (!p->inspection.ddl.n && p->existing.has_mark_table &&
-	    p->existing.known && !target->refresh && !target->writer.claim)
-		return 0;
-	rc = duck_exec(d->db, "BEGIN", err);
 	if (rc)
 		return rc;
 	rc = prepare_ddl(d, p, err);
@@ -164,6 +160,21 @@ static int prepare_write(struct duckdb_target_destination *d,
 		duck_exec(d->db, "ROLLBACK", NULL);
 	else if (p->gone)
 		target_say_again(target, "is gone");
+	return rc;
+}
+
+static int prepare_write(struct duckdb_target_destination *d,
+			 const struct target *target, struct preparation *p,
+			 struct error *err)
+{
+	int rc;
+
+	if (!p->inspection.ddl.n && p->existing.has_mark_table &&
+	    p->existing.known && !target->refresh && !target->writer.claim)
+		return 0;
+	duck_turn_begin(d->db);
+	rc = prepare_write_all(d, target, p, err);
+	duck_turn_end(d->db);
 	return rc;
 }
 
@@ -219,18 +230,6 @@ static enum mark_order prepare_mark_order(const struct duckdb_type *types,
 				     !strcmp(types[s->mark].text, "VARCHAR"));
 }
 
-/* At a checkpoint DuckDB merges blocks that are not full. A load of many
- * batches would be written twice, at its end, so a first load turns this off.
- * Later, one merge a checkpoint takes away rows that updates have deleted. Not
- * every version knows the setting. */
-static void prepare_vacuum(struct duckdb_target_destination *d,
-			   const struct target *target,
-			   const struct existing *e)
-{
-	duck_execf(d->db, NULL, "SET max_vacuum_tasks = %d",
-		   target->refresh || !e->has_data ? 0 : 1);
-}
-
 static void prepare_soft_delete(struct duckdb_target_destination *d,
 				const struct target *target,
 				const struct existing *e)
@@ -239,6 +238,19 @@ static void prepare_soft_delete(struct duckdb_target_destination *d,
 
 	d->mark.soft_delete = soft_delete_of(target, type);
 	snprintf(d->soft_type, sizeof(d->soft_type), "%s", type ? type : "");
+}
+
+/* At a checkpoint DuckDB merges blocks that are not full. A load of many
+ * batches would be written twice, at its end, so a first load turns this off,
+ * and those who share it. Later, one merge a checkpoint takes away rows that
+ * updates have deleted. Not every version knows the setting. */
+static void prepare_known(struct duckdb_target_destination *d, bool anew)
+{
+	duck_turn_begin(d->db);
+	duckdb_target_known_join(d, anew);
+	duck_execf(d->db, NULL, "SET max_vacuum_tasks = %d",
+		   anew || d->known->all ? 0 : 1);
+	duck_turn_end(d->db);
 }
 
 static void prepare_keep(struct duckdb_target_destination *d,
@@ -265,8 +277,7 @@ static void prepare_keep(struct duckdb_target_destination *d,
 	d->into_name = target->refresh && !target->preview ? d->place.stage
 							   : d->place.data;
 	checkpoint_copy(&d->mark.seen, &p->existing.mark);
-	duckdb_target_known_begin(&d->known, target->schema,
-				  target->refresh || !p->existing.has_data);
+	prepare_known(d, target->refresh || !p->existing.has_data);
 }
 
 int duckdb_target_prepare_target(struct duckdb_target_destination *d,
@@ -289,7 +300,6 @@ int duckdb_target_prepare_target(struct duckdb_target_destination *d,
 	if (!rc && !target->preview)
 		rc = prepare_write(d, target, &p, err);
 	if (!rc) {
-		prepare_vacuum(d, target, &p.existing);
 		prepare_keep(d, target, &p);
 	}
 	preparation_release(&p);

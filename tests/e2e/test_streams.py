@@ -59,8 +59,9 @@ def check_end(tidemark, source, destination, forgotten=True):
 
 @pytest.mark.parametrize("engine, to", (
     ("postgres", "postgres"), ("postgres", "mysql"), ("postgres", "mariadb"),
-    ("postgres", "clickhouse"), ("mysql", "postgres"), ("mysql", "mysql"),
-    ("mariadb", "postgres"), ("mariadb", "mariadb"), ("mysql", "clickhouse")))
+    ("postgres", "clickhouse"), ("postgres", "duckdb"), ("mysql", "postgres"),
+    ("mysql", "mysql"), ("mysql", "duckdb"), ("mariadb", "postgres"),
+    ("mariadb", "mariadb"), ("mysql", "clickhouse")))
 @pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
 def test_equal_to_one_stream(tidemark, make_source, make_destination, engine,
                              to, strategy):
@@ -85,7 +86,7 @@ def test_equal_to_one_stream(tidemark, make_source, make_destination, engine,
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse"))
+@pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse", "duckdb"))
 @pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
 def test_under_writers(tidemark, source, make_destination, to, strategy):
     """Long transactions come last with older marks; the table is rewritten.
@@ -164,7 +165,7 @@ POINTS = ("streams_queued=kill@1", "before_watermark=kill@1",
           "state_saved=kill@1")
 
 
-@pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse"))
+@pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse", "duckdb"))
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_and_resumed(failing, source, make_destination, to, point):
     destination = make_destination(to)
@@ -258,7 +259,6 @@ def test_stopped_by_a_signal(tidemark, source, make_destination):
     ("postgres", "timestamp", "replace", {}),
     ("postgres", "timestamp", "upsert", {"watermark": {"nulls": "include"}}),
     ("postgres", "timestamp", "upsert", {"gate": {"max_rows": 100000}}),
-    ("duckdb", "timestamp", "upsert", {}),
     ("sqlite", "timestamp", "upsert", {})))
 def test_one_stream_all_the_same(tidemark, source, make_destination, to,
                                  strategy, mode, more):

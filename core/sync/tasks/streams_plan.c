@@ -105,7 +105,8 @@ static const char *streams_why_table(const struct run *r)
 {
 	enum type_kind kind = streams_kind(r);
 
-	if (engine_has(r->p->destination->url.engine, ENGINE_ONE_WRITER))
+	if (engine_has(r->p->destination->url.engine, ENGINE_ONE_WRITER) &&
+	    !engine_has(r->p->destination->url.engine, ENGINE_TURNS))
 		return "its destination has one writer";
 	if (r->p->strategy == STRATEGY_XMIN ||
 	    (!streams_is_number(kind) && !streams_is_time(kind)) ||
