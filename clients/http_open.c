@@ -30,29 +30,66 @@ static struct http *http_new(const struct http_options *options,
 	return h;
 }
 
+static void http_free(void *handle)
+{
+	struct http *h = handle;
+
+	curl_easy_cleanup(h->easy);
+	curl_multi_cleanup(h->multi);
+	pool_leave(&h->slot);
+	http_options_release(&h->options);
+	free(h->shown);
+	free(h);
+}
+
+struct http_wish {
+	const struct connection *conn;
+	const char *base, *shown;
+};
+
+static int http_open_new(void **out, struct pool_slot *slot, void *ctx,
+			 struct error *err)
+{
+	const struct http_wish *wish = ctx;
+	struct http_options options;
+	struct http *h;
+	int rc = http_options_init(&options, wish->conn, wish->base,
+				   wish->shown, err);
+
+	if (rc) {
+		pool_leave(slot);
+		return rc;
+	}
+	h = http_new(&options, wish->shown);
+	h->slot = *slot;
+	*out = h;
+	return 0;
+}
+
+static bool http_is_fit(void *handle, void *ctx)
+{
+	(void)handle;
+	(void)ctx;
+	return true;
+}
+
 int http_open(struct http **out, const struct connection *conn,
 	      const char *base, const char *shown, struct error *err)
 {
-	struct http_options options;
+	static const struct pool_client client = { http_is_fit, http_open_new,
+						   http_free };
+	struct http_wish wish = { conn, base, shown };
 	struct strbuf key = STRBUF_INIT;
-	struct pool_slot slot = { .key = NULL };
-	void *rested = NULL;
-	int rc = http_options_init(&options, conn, base, shown, err);
+	void *session = NULL;
+	int rc;
 
-	if (rc)
-		return rc;
 	pool_key(&key, conn);
 	strbuf_addf(&key, "http %s %s", base, shown);
-	rc = pool_take(&slot, conn, key.data, &rested, err);
+	rc = pool_open(&session, &client, conn, key.data, false, &wish, err);
 	strbuf_release(&key);
-	if (rc || rested)
-		http_options_release(&options);
-	if (rc)
-		return rc;
-	*out = rested ? rested : http_new(&options, shown);
-	if (!rested)
-		(*out)->slot = slot;
-	return 0;
+	if (!rc)
+		*out = session;
+	return rc;
 }
 
 int http_open_metadata(struct http **out, const struct connection *conn,
@@ -64,18 +101,6 @@ int http_open_metadata(struct http **out, const struct connection *conn,
 	if (!rc)
 		*out = http_new(&options, shown);
 	return rc;
-}
-
-static void http_free(void *handle)
-{
-	struct http *h = handle;
-
-	curl_easy_cleanup(h->easy);
-	curl_multi_cleanup(h->multi);
-	pool_leave(&h->slot);
-	http_options_release(&h->options);
-	free(h->shown);
-	free(h);
 }
 
 /* Connections are kept. libcurl looks whether one is alive before it uses it

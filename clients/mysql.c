@@ -67,13 +67,16 @@ static void mysql_client_end(void *session)
 	free(db);
 }
 
-/* Takes `slot` over. */
-static int mysql_client_open_new(struct mysql_client **out,
-				 struct pool_slot *slot,
-				 const struct connection *conn,
-				 const struct mysql_client_options *options,
+struct mysql_client_wish {
+	const struct connection *conn;
+	const struct mysql_client_options *options;
+};
+
+static int mysql_client_open_new(void **out, struct pool_slot *slot, void *ctx,
 				 struct error *err)
 {
+	const struct mysql_client_wish *wish = ctx;
+	const struct mysql_client_options *options = wish->options;
 	struct mysql_client *db = xcalloc(1, sizeof(*db));
 	int rc;
 
@@ -81,8 +84,8 @@ static int mysql_client_open_new(struct mysql_client **out,
 	db->reads = options->read_only;
 	if (options->load)
 		db->local = mysql_client_local_new();
-	rc = mysql_client_target_fill(&db->target, conn, options->application,
-				      err);
+	rc = mysql_client_target_fill(&db->target, wish->conn,
+				      options->application, err);
 	if (!rc)
 		rc = mysql_client_sign_in(db, err);
 	if (!rc) {
@@ -100,55 +103,33 @@ static int mysql_client_open_new(struct mysql_client **out,
 	return rc;
 }
 
-/* 1040: the server has no room for one more. 1203, 1226: nor for one more of
- * the user. */
-static int
-mysql_client_open_patiently(struct mysql_client **out, struct pool_slot *slot,
-			    const struct connection *conn,
-			    const struct mysql_client_options *options,
-			    const char *key, struct error *err)
+static bool mysql_client_open_roused(void *session, void *ctx)
 {
-	int64_t until_us = 0;
-	int rc;
+	const struct mysql_client_wish *wish = ctx;
 
-	while ((rc = mysql_client_open_new(out, slot, conn, options, err)) &&
-	       err &&
-	       (mysql_client_failed_with(err, 1040) ||
-		mysql_client_failed_with(err, 1203) ||
-		mysql_client_failed_with(err, 1226)) &&
-	       pool_full(conn, &until_us)) {
-		error_clear(err);
-		pool_replace(slot, conn, key);
-	}
-	return rc;
+	return mysql_client_rouse(session, wish->conn, wish->options);
 }
 
 int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 		      const struct mysql_client_options *options,
 		      struct error *err)
 {
+	static const struct pool_client client = { mysql_client_open_roused,
+						   mysql_client_open_new,
+						   mysql_client_end };
+	struct mysql_client_wish wish = { conn, options };
 	struct strbuf key = STRBUF_INIT;
-	struct pool_slot slot = { .key = NULL };
-	void *rested = NULL;
+	void *session = NULL;
 	int rc = library_load(&library_mysql, err);
 
 	if (rc)
 		return rc;
 	mysql_client_pool_key(&key, conn, options);
-	if (options->replaces)
-		pool_replace(&slot, conn, key.data);
-	else
-		rc = pool_take(&slot, conn, key.data, &rested, err);
-	while (!rc && rested && !mysql_client_rouse(rested, conn, options)) {
-		mysql_client_end(rested);
-		rc = pool_take(&slot, conn, key.data, &rested, err);
-	}
-	if (!rc && rested)
-		*out = rested;
-	else if (!rc)
-		rc = mysql_client_open_patiently(out, &slot, conn, options,
-						 key.data, err);
+	rc = pool_open(&session, &client, conn, key.data, options->replaces,
+		       &wish, err);
 	strbuf_release(&key);
+	if (!rc)
+		*out = session;
 	return rc;
 }
 

@@ -52,11 +52,16 @@ static int pg_connect(struct pg *pg, int64_t timeout_us, struct error *err)
 	return 0;
 }
 
-/* Takes `slot` over. */
-static int pg_open_new(struct pg **out, struct pool_slot *slot,
-		       const struct connection *conn,
-		       const struct pg_options *options, struct error *err)
+struct pg_wish {
+	const struct connection *conn;
+	const struct pg_options *options;
+};
+
+static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
+		       struct error *err)
 {
+	const struct pg_wish *wish = ctx;
+	const struct connection *conn = wish->conn;
 	struct pg_target target = { .host = NULL };
 	struct pg *pg = pg_new(conn);
 	int rc = pg_resolve(&target, &conn->url, pg->where, err);
@@ -64,8 +69,8 @@ static int pg_open_new(struct pg **out, struct pool_slot *slot,
 	pg->slot = *slot;
 	if (!rc) {
 		struct pg_parameters p;
-		pg_parameters_fill(&p, conn, &target, options->application,
-				   PQlibVersion());
+		pg_parameters_fill(&p, conn, &target,
+				   wish->options->application, PQlibVersion());
 		pg->conn = PQconnectStartParams(p.keywords, p.values, 1);
 		pg_parameters_release(&p);
 		/* Also of a service or password file. */
@@ -77,56 +82,12 @@ static int pg_open_new(struct pg **out, struct pool_slot *slot,
 		PQsetnonblocking(pg->conn, 1);
 		PQsetNoticeReceiver(pg->conn, pg_notice, &pg->sql);
 		pg->cancel = PQgetCancel(pg->conn);
-		rc = pg_pin(pg, options, err);
+		rc = pg_pin(pg, wish->options, err);
 	}
 	if (rc)
 		pg_end(pg);
 	else
 		*out = pg;
-	return rc;
-}
-
-static int pg_open_patiently(struct pg **out, struct pool_slot *slot,
-			     const struct connection *conn,
-			     const struct pg_options *options, const char *key,
-			     struct error *err)
-{
-	int64_t until_us = 0;
-	int rc;
-
-	while ((rc = pg_open_new(out, slot, conn, options, err)) && err &&
-	       error_has_code(err, "53300") && pool_full(conn, &until_us)) {
-		error_clear(err);
-		pool_replace(slot, conn, key);
-	}
-	return rc;
-}
-
-int pg_open(struct pg **out, const struct connection *conn,
-	    const struct pg_options *options, struct error *err)
-{
-	struct strbuf key = STRBUF_INIT;
-	struct pool_slot slot = { .key = NULL };
-	void *rested = NULL;
-	int rc = library_load(&library_pq, err);
-
-	if (rc)
-		return rc;
-	pg_pool_key(&key, conn, options);
-	if (options->replaces)
-		pool_replace(&slot, conn, key.data);
-	else
-		rc = pool_take(&slot, conn, key.data, &rested, err);
-	while (!rc && rested && !pg_rouse(rested, conn, options)) {
-		pg_end(rested);
-		rc = pool_take(&slot, conn, key.data, &rested, err);
-	}
-	if (!rc && rested)
-		*out = rested;
-	else if (!rc)
-		rc = pg_open_patiently(out, &slot, conn, options, key.data,
-				       err);
-	strbuf_release(&key);
 	return rc;
 }
 
@@ -149,6 +110,34 @@ void pg_end(void *session)
 	free(pg->user);
 	free(pg->sql);
 	free(pg);
+}
+
+static bool pg_open_roused(void *session, void *ctx)
+{
+	const struct pg_wish *wish = ctx;
+
+	return pg_rouse(session, wish->conn, wish->options);
+}
+
+int pg_open(struct pg **out, const struct connection *conn,
+	    const struct pg_options *options, struct error *err)
+{
+	static const struct pool_client client = { pg_open_roused, pg_open_new,
+						   pg_end };
+	struct pg_wish wish = { conn, options };
+	struct strbuf key = STRBUF_INIT;
+	void *session = NULL;
+	int rc = library_load(&library_pq, err);
+
+	if (rc)
+		return rc;
+	pg_pool_key(&key, conn, options);
+	rc = pool_open(&session, &client, conn, key.data, options->replaces,
+		       &wish, err);
+	strbuf_release(&key);
+	if (!rc)
+		*out = session;
+	return rc;
 }
 
 void pg_close(struct pg *pg)

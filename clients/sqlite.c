@@ -224,25 +224,29 @@ static void sqlite_end(void *file)
 	free(db);
 }
 
-/* Takes `slot` over. */
-static int sqlite_open_new(struct sqlite **out, struct pool_slot *slot,
-			   const char *path,
-			   const struct sqlite_options *options, bool new_file,
+struct sqlite_wish {
+	const char *path;
+	const struct sqlite_options *options;
+	bool new_file;
+};
+
+static int sqlite_open_new(void **out, struct pool_slot *slot, void *ctx,
 			   struct error *err)
 {
+	const struct sqlite_wish *wish = ctx;
 	int flags = SQLITE_OPEN_NOMUTEX |
-		    (options->read_only ? SQLITE_OPEN_READONLY
-					: SQLITE_OPEN_READWRITE);
+		    (wish->options->read_only ? SQLITE_OPEN_READONLY
+					      : SQLITE_OPEN_READWRITE);
 	struct sqlite *db = xcalloc(1, sizeof(*db));
 	int rc = 0;
 
 	db->slot = *slot;
 	db->slot.file = true;
-	db->path = xstrdup(path);
-	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
+	db->path = xstrdup(wish->path);
+	if (sqlite3_open_v2(wish->path, &db->handle, flags, NULL) != SQLITE_OK)
 		rc = sqlite_fail(db, false, err);
 	if (!rc)
-		rc = sqlite_set_up(db, options, new_file, err);
+		rc = sqlite_set_up(db, wish->options, wish->new_file, err);
 	if (rc)
 		sqlite_end(db);
 	else
@@ -251,48 +255,52 @@ static int sqlite_open_new(struct sqlite **out, struct pool_slot *slot,
 }
 
 /* Another file may have the name by now. */
-static bool sqlite_is_fit(struct sqlite *db)
+static bool sqlite_is_fit(void *file, void *ctx)
 {
+	const struct sqlite_wish *wish = ctx;
 	struct error ignored = ERROR_INIT;
 
-	return !sqlite_is_gone(db) &&
-	       !sqlite_exec(db, "PRAGMA schema_version", &ignored);
+	return !wish->new_file && !sqlite_is_gone(file) &&
+	       !sqlite_exec(file, "PRAGMA schema_version", &ignored);
+}
+
+static int sqlite_open_pooled(struct sqlite **out, struct sqlite_wish *wish,
+			      struct error *err)
+{
+	static const struct pool_client client = { sqlite_is_fit,
+						   sqlite_open_new,
+						   sqlite_end };
+	const struct connection place = { .name = (char *)wish->path };
+	const struct sqlite_options *o = wish->options;
+	char *key = xstrfmt("sqlite %d%d%d%d%d%d %" PRId64 " %s", o->create,
+			    o->private, o->read_only, o->wal, o->wal_if_new,
+			    o->keep_log, o->busy_timeout_us, wish->path);
+	void *file = NULL;
+	int rc = pool_open(&file, &client, &place, key, false, wish, err);
+
+	free(key);
+	if (!rc)
+		*out = file;
+	return rc;
 }
 
 int sqlite_open(struct sqlite **out, const char *path,
 		const struct sqlite_options *options, struct error *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct connection place = { .name = (char *)path };
-	const struct sqlite_options *o = options;
-	struct pool_slot slot = { .key = NULL };
 	struct stat st;
-	bool new_file = stat(path, &st) || st.st_size == 0;
-	void *rested = NULL;
-	char *key;
+	struct sqlite_wish wish = { path, options,
+				    stat(path, &st) || st.st_size == 0 };
 	int rc = library_load(&library_sqlite, err);
 
 	if (rc)
 		return rc;
 	pthread_once(&once, sqlite_configure);
-	if (o->create)
-		rc = sqlite_make_file(path, o, err);
+	if (options->create)
+		rc = sqlite_make_file(path, options, err);
 	if (!rc)
-		rc = sqlite_trust(path, o, err);
-	if (rc)
-		return rc;
-	key = xstrfmt("sqlite %d%d%d%d%d%d %" PRId64 " %s", o->create,
-		      o->private, o->read_only, o->wal, o->wal_if_new,
-		      o->keep_log, o->busy_timeout_us, path);
-	while (!(rc = pool_take(&slot, &place, key, &rested, err)) && rested &&
-	       (new_file || !sqlite_is_fit(rested)))
-		sqlite_end(rested);
-	free(key);
-	if (!rc && rested)
-		*out = rested;
-	return rc || rested
-		       ? rc
-		       : sqlite_open_new(out, &slot, path, o, new_file, err);
+		rc = sqlite_trust(path, options, err);
+	return rc ? rc : sqlite_open_pooled(out, &wish, err);
 }
 
 /* A dry run's copies of rows, for one. */

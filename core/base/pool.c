@@ -1,6 +1,5 @@
-#include "core/base/pool.h"
+#include "core/base/pool_count.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +7,10 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/stop.h"
 
 /* Between two looks at the stop flag while a session is waited for. */
 #define POOL_LOOK_US (US_PER_SECOND / 10)
-/* How long a server that was full counts as full. */
-#define POOL_FULL_US (60 * US_PER_SECOND)
-/* How long a server may take to notice that sessions were closed. */
-#define POOL_ROOM_US	  (3 * US_PER_SECOND)
-#define POOL_ROOM_LOOK_US (US_PER_SECOND / 20)
 
 /* One at rest. */
 struct pool_idle {
@@ -28,15 +21,6 @@ struct pool_idle {
 	struct pool_idle *next;
 };
 
-/* A connection by its name. Never freed while the process lives. */
-struct pool_count {
-	char *connection;
-	unsigned open;
-	unsigned full; /* as many as the server took; 0: unknown */
-	int64_t full_until_us;
-	struct pool_count *next;
-};
-
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
@@ -44,7 +28,6 @@ static struct {
 	struct pool_idle *inherited; /* a parent's: left alone */
 	struct pool_count *counts;
 	pthread_t reaper;
-	int64_t room_until_us; /* sessions were closed to make room */
 	bool reaping, ending;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -87,13 +70,13 @@ static void pool_begin(void)
 	pthread_atfork(pool_before_fork, pool_in_parent, pool_in_child);
 }
 
-static void pool_lock(void)
+void pool_lock(void)
 {
 	pthread_once(&pool_once, pool_begin);
 	pthread_mutex_lock(&pool.lock);
 }
 
-static void pool_unlock(void)
+void pool_unlock(void)
 {
 	pthread_mutex_unlock(&pool.lock);
 }
@@ -110,7 +93,7 @@ static void pool_wait(int64_t until_us)
 	pthread_cond_timedwait(&pool.changed, &pool.lock, &until);
 }
 
-static struct pool_count *pool_count(const char *connection)
+static struct pool_count *pool_count_of(const char *connection)
 {
 	struct pool_count *c = pool.counts;
 
@@ -125,20 +108,9 @@ static struct pool_count *pool_count(const char *connection)
 	return c;
 }
 
-static unsigned pool_asked(const struct connection *conn)
+struct pool_count *pool_count(const struct connection *conn)
 {
-	return conn->sessions < UINT_MAX ? (unsigned)conn->sessions : UINT_MAX;
-}
-
-static unsigned pool_bound(const struct pool_count *c,
-			   const struct connection *conn)
-{
-	unsigned most = pool_asked(conn);
-
-	if (c->full && clock_monotonic_us() < c->full_until_us &&
-	    (!most || c->full < most))
-		most = c->full;
-	return most;
+	return pool_count_of(conn->name ? conn->name : "");
 }
 
 /* Cut one out of the list. */
@@ -269,25 +241,6 @@ static bool pool_rest(void *handle, void (*end)(void *handle),
 	return true;
 }
 
-static void pool_key_add(struct strbuf *key, const char *part)
-{
-	strbuf_addf(key, "%zu:%s", part ? strlen(part) + 1 : 0,
-		    part ? part : "");
-}
-
-void pool_key(struct strbuf *key, const struct connection *conn)
-{
-	pool_key_add(key, conn->name);
-	pool_key_add(key, conn->url.text);
-	pool_key_add(key, conn->password);
-	pool_key_add(key, conn->tls_ca);
-	pool_key_add(key, conn->tls_cert);
-	pool_key_add(key, conn->tls_key);
-	strbuf_addf(key, "%d %lld %lld %d ", (int)conn->tls_mode,
-		    (long long)conn->connect_timeout_us,
-		    (long long)conn->silence_timeout_us, conn->look);
-}
-
 static void pool_slot_fill(struct pool_slot *slot,
 			   const struct connection *conn, const char *key)
 {
@@ -332,7 +285,7 @@ int pool_take(struct pool_slot *slot, const struct connection *conn,
 
 	*out = NULL;
 	pool_lock();
-	c = pool_count(conn->name ? conn->name : "");
+	c = pool_count(conn);
 	while (!(found = pool_find(key)) &&
 	       !(rc = pool_room(c, conn, begun, err))) {
 		struct pool_idle *other = pool_find_oldest(c->connection);
@@ -361,7 +314,7 @@ void pool_replace(struct pool_slot *slot, const struct connection *conn,
 {
 	pool_slot_fill(slot, conn, key);
 	pool_lock();
-	pool_count(slot->connection)->open++;
+	pool_count_of(slot->connection)->open++;
 	pool_unlock();
 }
 
@@ -385,7 +338,7 @@ void pool_leave(struct pool_slot *slot)
 	if (!slot->key)
 		return;
 	pool_lock();
-	pool_count(slot->connection)->open--;
+	pool_count_of(slot->connection)->open--;
 	pthread_cond_broadcast(&pool.changed);
 	pool_unlock();
 	free(slot->key);
@@ -423,6 +376,16 @@ void pool_pause(int64_t away_us)
 	pool_end_all(due);
 }
 
+bool pool_shed(void)
+{
+	struct pool_idle *idle;
+
+	pool_lock();
+	idle = pool_cut_due(false, INT64_MAX);
+	pool_unlock();
+	return pool_end_all(idle);
+}
+
 void pool_end(void)
 {
 	pthread_t reaper;
@@ -438,63 +401,4 @@ void pool_end(void)
 	if (reaping)
 		pthread_join(reaper, NULL);
 	pool_pause(INT64_MAX);
-}
-
-static unsigned pool_note_full(const char *connection)
-{
-	struct pool_count *c;
-	unsigned left;
-
-	pool_lock();
-	c = pool_count(connection);
-	/* Without the one that was refused. */
-	left = c->full = c->open > 1 ? c->open - 1 : 1;
-	c->full_until_us = clock_monotonic_us() + POOL_FULL_US;
-	pool_unlock();
-	return left;
-}
-
-bool pool_full(const struct connection *conn, int64_t *until_us)
-{
-	const char *name = conn->name ? conn->name : "";
-	struct pool_idle *idle;
-	bool any;
-
-	pool_lock();
-	idle = pool_cut_due(false, INT64_MAX);
-	pool_unlock();
-	any = pool_end_all(idle);
-	/* Another thread may have made the room. */
-	pool_lock();
-	if (any)
-		pool.room_until_us = clock_monotonic_us() + POOL_ROOM_US;
-	if (*until_us < pool.room_until_us)
-		*until_us = pool.room_until_us;
-	pool_unlock();
-	if (clock_monotonic_us() < *until_us)
-		return !clock_sleep_us(POOL_ROOM_LOOK_US);
-	log_debug("connection %s: the server takes no more sessions; this "
-		  "process goes on with %u",
-		  name, pool_note_full(name));
-	return false;
-}
-
-unsigned pool_most(const struct connection *conn)
-{
-	unsigned most;
-
-	pool_lock();
-	most = pool_bound(pool_count(conn->name ? conn->name : ""), conn);
-	pool_unlock();
-	return most;
-}
-
-unsigned pool_open_count(const char *connection)
-{
-	unsigned open;
-
-	pool_lock();
-	open = pool_count(connection)->open;
-	pool_unlock();
-	return open;
 }

@@ -35,17 +35,28 @@ struct pool_slot {
  * options. */
 void pool_key(struct strbuf *key, const struct connection *conn);
 
-/* Take a session: *out is one that rested, with its own slot, or NULL. Then the
- * caller opens one and keeps `slot` in it. Either way one more is open, until
- * pool_give() or pool_leave().
+/* How a client wakes, opens and ends its sessions. */
+struct pool_client {
+	/* Is one that rested as a new one would be? False: it is fit only for
+	 * `end`. */
+	bool (*rouse)(void *session, void *ctx);
+	/* Open a new one. It takes `slot` over, which it leaves if it fails. */
+	int (*open)(void **out, struct pool_slot *slot, void *ctx,
+		    struct error *err);
+	void (*end)(void *session);
+};
+
+/* One that rested and is fit, or else a new one. It is open until pool_give()
+ * or pool_leave(). `replaces`: it is new, in place of a lost one, and no bound
+ * counts.
  *
  * If conn->sessions are open already, wait for one. A stop ends the wait with
- * STOPPED, conn->silence_timeout_us with TRANSIENT. */
-int pool_take(struct pool_slot *slot, const struct connection *conn,
-	      const char *key, void **out, struct error *err);
-/* The same without a wait, for a session in place of a lost one. */
-void pool_replace(struct pool_slot *slot, const struct connection *conn,
-		  const char *key);
+ * STOPPED, conn->silence_timeout_us with TRANSIENT. A server that takes no more
+ * sessions is given a moment, in which those that rest are closed. Then for a
+ * minute this process waits for a session before it opens more than it has. */
+int pool_open(void **out, const struct pool_client *client,
+	      const struct connection *conn, const char *key, bool replaces,
+	      void *ctx, struct error *err);
 /* Let `session` rest, whose member `slot` is. `end` closes it some time, maybe
  * at once, and in another thread; it must call pool_leave(). */
 void pool_give(struct pool_slot *slot, void *session,
@@ -66,16 +77,10 @@ void pool_pause(int64_t away_us);
 /* The same, and end the pool: what is given later is closed at once. */
 void pool_end(void);
 
-/* The server takes no more sessions (SQLSTATE 53300). Close all that rest, and
- * sleep for a moment, which the server needs to notice. True: try again; this
- * may be for three seconds, whose end is kept in *until_us (0 to begin with).
- * False: there is no room. From then on for a minute this process waits for a
- * session of `conn` before it opens more than it has. */
-bool pool_full(const struct connection *conn, int64_t *until_us);
+/* Has a server said that it takes no more sessions? */
+bool pool_is_full(const struct error *err);
 /* The bound of the connection's sessions as far as it is known. It is
  * conn->sessions, or fewer when the server took no more. 0: none is known. */
 unsigned pool_most(const struct connection *conn);
-/* Sessions that are open, those at rest among them. */
-unsigned pool_open_count(const char *connection);
 
 #endif

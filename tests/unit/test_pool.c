@@ -5,7 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/pool.h"
+#include "core/base/pool_count.h"
 #include "tests/unit/unit.h"
 
 struct session {
@@ -28,6 +28,17 @@ static void end(void *session)
 static void end_file(void *file)
 {
 	atomic_fetch_add((atomic_int *)file, 1);
+}
+
+static unsigned open_count(const char *name)
+{
+	const struct connection conn = { .name = (char *)name };
+	unsigned open;
+
+	pool_lock();
+	open = pool_count(&conn)->open;
+	pool_unlock();
+	return open;
 }
 
 static struct connection connection(const char *name, unsigned sessions)
@@ -78,13 +89,13 @@ static void a_session_serves_the_next_of_its_key(void **state)
 	struct session *a = take(&conn, "a", &err), *b;
 
 	(void)state;
-	assert_int_equal(pool_open_count("shop"), 1);
+	assert_int_equal(open_count("shop"), 1);
 	give(a);
 	b = take(&conn, "b", &err);
 	assert_ptr_not_equal(a, b);
-	assert_int_equal(pool_open_count("shop"), 2);
+	assert_int_equal(open_count("shop"), 2);
 	assert_ptr_equal(take(&conn, "a", &err), a);
-	assert_int_equal(pool_open_count("shop"), 2);
+	assert_int_equal(open_count("shop"), 2);
 	give(a);
 	give(b);
 	atomic_store(&ended, 0);
@@ -92,7 +103,7 @@ static void a_session_serves_the_next_of_its_key(void **state)
 	assert_int_equal(atomic_load(&ended), 0);
 	pool_pause(POOL_SESSION_US);
 	assert_int_equal(atomic_load(&ended), 2);
-	assert_int_equal(pool_open_count("shop"), 0);
+	assert_int_equal(open_count("shop"), 0);
 }
 
 static void an_old_session_is_closed(void **state)
@@ -106,7 +117,7 @@ static void an_old_session_is_closed(void **state)
 	a->slot.born_us -= POOL_LIFE_US;
 	give(a);
 	assert_int_equal(atomic_load(&ended), 1);
-	assert_int_equal(pool_open_count("shop"), 0);
+	assert_int_equal(open_count("shop"), 0);
 }
 
 static void keys_tell_all_parts_apart(void **state)
@@ -151,10 +162,10 @@ static void a_bound_is_kept(void **state)
 	b = take(&conn, "a", &err);
 	assert_non_null(b);
 	assert_int_equal(atomic_load(&ended), 1);
-	assert_int_equal(pool_open_count("bound"), 2);
+	assert_int_equal(open_count("bound"), 2);
 	close_one(a);
 	close_one(b);
-	assert_int_equal(pool_open_count("bound"), 0);
+	assert_int_equal(open_count("bound"), 0);
 }
 
 static void a_replacement_waits_for_nobody(void **state)
@@ -166,11 +177,11 @@ static void a_replacement_waits_for_nobody(void **state)
 
 	(void)state;
 	pool_replace(&slot, &conn, "a");
-	assert_int_equal(pool_open_count("bound"), 2);
+	assert_int_equal(open_count("bound"), 2);
 	close_one(lost);
 	pool_leave(&slot);
 	pool_leave(&slot);
-	assert_int_equal(pool_open_count("bound"), 0);
+	assert_int_equal(open_count("bound"), 0);
 }
 
 static void a_full_server_is_heeded(void **state)
@@ -246,7 +257,7 @@ static void *one_of_many(void *arg)
 		struct session *s = take(&conn, keys[i % 2], &err);
 
 		assert_non_null(s);
-		assert_true(pool_open_count("crowd") <= BOUND);
+		assert_true(open_count("crowd") <= BOUND);
 		if (i % 7)
 			give(s);
 		else
@@ -269,7 +280,7 @@ static void many_threads_share(void **state)
 	for (int i = 0; i < CROWD; i++)
 		pthread_join(threads[i], NULL);
 	pool_pause(POOL_SESSION_US);
-	assert_int_equal(pool_open_count("crowd"), 0);
+	assert_int_equal(open_count("crowd"), 0);
 }
 
 static void a_child_has_none(void **state)
@@ -286,11 +297,11 @@ static void a_child_has_none(void **state)
 	if (!pid) {
 		struct session *s = take(&conn, "a", &err);
 
-		if (!s || pool_open_count("parent") != 1)
+		if (!s || open_count("parent") != 1)
 			_exit(1);
 		give(s);
 		pool_end();
-		_exit(pool_open_count("parent") ? 1 : 0);
+		_exit(open_count("parent") ? 1 : 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -315,7 +326,7 @@ static void the_end_closes_all(void **state)
 	give(b);
 	assert_int_equal(atomic_load(&ended), 2);
 	assert_false(pool_file_rest(&file, end_file));
-	assert_int_equal(pool_open_count("last"), 0);
+	assert_int_equal(open_count("last"), 0);
 }
 
 int main(void)

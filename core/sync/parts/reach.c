@@ -100,17 +100,6 @@ bool reach_is_doubted(struct reach *r, const struct connection *c,
 	return doubted;
 }
 
-bool reach_is_crowded(const struct error *why)
-{
-	/* SQLSTATE, and the numbers of MySQL: of all, and of this user. */
-	static const char *const codes[] = { "53300", "1040", "1203", "1226" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (error_has_code(why, codes[i]))
-			return true;
-	return false;
-}
-
 void reach_refused(struct reach *r, const struct connection *c, const void *who,
 		   const struct error *why)
 {

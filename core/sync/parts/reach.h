@@ -24,8 +24,6 @@ int reach_check(struct reach *r, const struct connection *c, struct error *err);
 /* Somebody else is trying on whether it can be reached. */
 bool reach_is_doubted(struct reach *r, const struct connection *c,
 		      const void *who);
-/* The server takes no more sessions: others have them. */
-bool reach_is_crowded(const struct error *why);
 /* `who` could not open a session: TRANSIENT, UNKNOWN or ACCESS, or it is passed
  * over. The first of them tries on for all. */
 void reach_refused(struct reach *r, const struct connection *c, const void *who,

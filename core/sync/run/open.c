@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "core/base/engine.h"
+#include "core/base/pool.h"
 #include "core/plugin/registry.h"
 #include "core/sync/gate/gate.h"
 #include "core/sync/parts/about.h"
@@ -47,7 +48,7 @@ static void run_tell_reach(struct run *r, const struct connection *c,
 		return;
 	}
 	*r->refused = *r->refused ? *r->refused : c;
-	if (!reach_is_crowded(why))
+	if (!pool_is_full(why))
 		reach_refused(reach, c, r->out, why);
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/pool.h"
 #include "core/base/seat.h"
 #include "core/base/stop.h"
 #include "core/store/leases.h"
@@ -104,7 +105,7 @@ static bool pipeline_try_again(struct run_context *c,
 
 	if (pipeline_is_late(c))
 		return false;
-	if (c->refused && reach_is_crowded(err) && seat_crowded())
+	if (c->refused && pool_is_full(err) && seat_crowded())
 		return true;
 	if (c->refused && reach_is_doubted(reach, c->refused, out)) {
 		pipeline_await_reach(c, out);
