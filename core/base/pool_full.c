@@ -1,6 +1,7 @@
 #include "core/base/pool_count.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -49,7 +50,11 @@ bool pool_is_full(const struct error *err)
 	/* SQLSTATE, and the numbers of MySQL: of all, and of this user. */
 	static const char *const codes[] = { "53300", "1040", "1203", "1226" };
 
-	for (size_t i = 0; err && i < ARRAY_SIZE(codes); i++)
+	/* The last one is also that of statements an hour. */
+	if (error_has_code(err, "1226") &&
+	    !strstr(err->message, "max_user_connections"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (error_has_code(err, codes[i]))
 			return true;
 	return false;

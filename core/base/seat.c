@@ -1,7 +1,5 @@
 #include "core/base/seat.h"
 
-#include <stddef.h>
-
 static _Thread_local struct seat *seat_of_thread;
 
 void seat_use(struct seat *s)
@@ -29,4 +27,9 @@ void seat_back(enum seat_wait how, bool (*over)(void *ctx), void *ctx)
 bool seat_crowded(void)
 {
 	return seat_of_thread && seat_of_thread->crowded(seat_of_thread);
+}
+
+size_t seat_widen(size_t n)
+{
+	return seat_of_thread ? seat_of_thread->widen(seat_of_thread, n) : n;
 }

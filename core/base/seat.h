@@ -8,6 +8,7 @@
 #define TIDEMARK_CORE_BASE_SEAT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum seat_wait {
 	SEAT_OPEN, /* sessions and files stay open meanwhile */
@@ -20,6 +21,7 @@ struct seat {
 	void (*back)(struct seat *s, enum seat_wait how,
 		     bool (*over)(void *ctx), void *ctx);
 	bool (*crowded)(struct seat *s);
+	size_t (*widen)(struct seat *s, size_t n);
 };
 
 /* The seat of the calling thread; NULL: none. */
@@ -34,5 +36,9 @@ void seat_back(enum seat_wait how, bool (*over)(void *ctx), void *ctx);
  * are to work at once from now on. True, once another one has ended and there
  * is a seat again: another try may find room. False: no other one works. */
 bool seat_crowded(void);
+/* The work is to go on in `n` threads more, each with as many sessions as the
+ * work itself. So many of them have room, and are counted until this is called
+ * anew: with 0 once they have ended. Without a seat, `n`. */
+size_t seat_widen(size_t n);
 
 #endif

@@ -389,6 +389,34 @@ static void crowded_server_gets_fewer(void **state)
 		assert_true(world.ended[i]);
 }
 
+/* 0 lends its seat: 1 begins once the threads of 0 have ended. */
+static void widen(size_t i, struct reach *reach)
+{
+	(void)reach;
+	if (i) {
+		assert_int_equal(seat_widen(9), 1);
+		return;
+	}
+	assert_int_equal(seat_widen(1), 1);
+	assert_int_equal(seat_widen(9), 2);
+	seat_leave(SEAT_OPEN);
+	for (int n = 0; n < 20; n++)
+		pause_a_little();
+	assert_int_equal(world.n_begun, 1);
+	assert_int_equal(seat_widen(0), 0);
+	await(has_ended, 1);
+	seat_back(SEAT_OPEN, NULL, NULL);
+}
+
+static void threads_of_a_job_count(void **state)
+{
+	(void)state;
+	begin(2, widen);
+	world.sessions = 6;
+	assert_int_equal(seat_widen(7), 7);
+	go(1, 4);
+}
+
 static void crowd_alone(size_t i, struct reach *reach)
 {
 	(void)i;
@@ -444,6 +472,7 @@ int main(void)
 		cmocka_unit_test(server_that_comes_back_is_used),
 		cmocka_unit_test(other_errors_are_ones_own),
 		cmocka_unit_test(crowded_server_gets_fewer),
+		cmocka_unit_test(threads_of_a_job_count),
 		cmocka_unit_test(nobody_to_wait_for),
 		cmocka_unit_test(stop_begins_no_more),
 	};

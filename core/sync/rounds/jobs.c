@@ -30,6 +30,7 @@ struct job {
 	bool open; /* it has its files, and may have sessions */
 	bool wants; /* a seat, after a wait */
 	int waits; /* going on */
+	size_t more; /* threads that work for it, with sessions */
 	pthread_t thread;
 };
 
@@ -85,10 +86,24 @@ static bool job_files_are_free(const struct job *job)
 static int64_t job_sessions(const struct job *job, const struct connection *c)
 {
 	const struct job_need *need = job->need;
+	int64_t each = c == need->source	? need->source_sessions
+		       : c == need->destination ? need->destination_sessions
+						: 0;
 
-	if (c == need->source)
-		return need->source_sessions;
-	return c == need->destination ? need->destination_sessions : 0;
+	return each * (1 + (int64_t)job->more);
+}
+
+/* All others together. */
+static int64_t job_sessions_beside(const struct job *job,
+				   const struct connection *c)
+{
+	const struct jobs *j = job->jobs;
+	int64_t used = 0;
+
+	for (size_t i = 0; i < j->n_begun; i++)
+		if (j->begun[i] != job && j->begun[i]->open)
+			used += job_sessions(j->begun[i], c);
+	return used;
 }
 
 /* Whoever has one session is not to wait for a second one that another has. A
@@ -97,11 +112,8 @@ static bool job_fits(const struct job *job, const struct connection *c)
 {
 	const struct jobs *j = job->jobs;
 	unsigned most = j->terms->sessions ? j->terms->sessions(c) : 0;
-	int64_t used = 0;
+	int64_t used = most ? job_sessions_beside(job, c) : 0;
 
-	for (size_t i = 0; most && i < j->n_begun; i++)
-		if (j->begun[i] != job && j->begun[i]->open)
-			used += job_sessions(j->begun[i], c);
 	return !used || used + job_sessions(job, c) <= most;
 }
 
@@ -225,6 +237,36 @@ static bool job_crowded(struct seat *s)
 	}
 	pthread_mutex_unlock(&j->lock);
 	return company && !stop_requested();
+}
+
+/* At most `n` threads more have room at the connection. */
+static size_t job_room(const struct job *job, const struct connection *c,
+		       size_t n)
+{
+	const struct jobs *j = job->jobs;
+	unsigned most = j->terms->sessions ? j->terms->sessions(c) : 0;
+	int64_t each = job_sessions(job, c);
+	int64_t left = (int64_t)most - job_sessions_beside(job, c) - each;
+
+	if (!most || !each)
+		return n;
+	if (left < each)
+		return 0;
+	return (size_t)(left / each) < n ? (size_t)(left / each) : n;
+}
+
+static size_t job_widen(struct seat *s, size_t n)
+{
+	struct job *job = (struct job *)s;
+
+	pthread_mutex_lock(&job->jobs->lock);
+	job->more = 0;
+	n = job_room(job, job->need->source, n);
+	n = job_room(job, job->need->destination, n);
+	job->more = n;
+	pthread_cond_broadcast(&job->jobs->changed);
+	pthread_mutex_unlock(&job->jobs->lock);
+	return n;
 }
 
 static void *job_main(void *arg)
@@ -408,7 +450,7 @@ static void jobs_plan(struct jobs *j, struct job *items,
 
 	for (size_t i = 0; i < n; i++) {
 		items[i] = (struct job){
-			.seat = { job_leave, job_back, job_crowded },
+			.seat = { job_leave, job_back, job_crowded, job_widen },
 			.jobs = j,
 			.need = &needs[i],
 			.i = i,

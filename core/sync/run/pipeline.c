@@ -103,7 +103,8 @@ static bool pipeline_try_again(struct run_context *c,
 	struct reach *reach = c->options->reach;
 	struct error lost = ERROR_INIT;
 
-	if (pipeline_is_late(c))
+	if (pipeline_is_late(c) ||
+	    (c->options->yields && c->refused && pool_is_full(err)))
 		return false;
 	if (c->refused && pool_is_full(err) && seat_crowded())
 		return true;

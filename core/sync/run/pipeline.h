@@ -26,6 +26,9 @@ struct run_options {
 	struct store *looked_at;
 	struct lease_terms lease;
 	struct reach *reach; /* the round's connections; or NULL */
+	/* A server without room for its sessions is not tried again: others
+	 * that have them do the work. */
+	bool yields;
 	int64_t pace_share; /* so many share the pipeline's rates; 0: one */
 	/* Called from the writer thread after each batch and about ten times a
 	 * second while waiting; may be NULL. */

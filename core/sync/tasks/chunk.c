@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/pool.h"
 #include "core/data/digest.h"
 #include "core/data/value.h"
 #include "core/plugin/registry.h"
@@ -372,7 +373,8 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 	if (!rc) {
 		chunk->rows = w->rows;
 		chunk_end(chunk, CHUNK_DONE, NULL, NULL);
-	} else if (rc == -ERROR_STOPPED || rc == -ERROR_STATE) {
+	} else if (rc == -ERROR_STOPPED || rc == -ERROR_STATE ||
+		   (w->first_load && pool_is_full(err))) {
 		/* Not its own fault: it waits for another turn. */
 		chunk->attempts--;
 		chunk_end(chunk, CHUNK_QUEUED, NULL, NULL);

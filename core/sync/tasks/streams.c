@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/sync/ledger/ledger.h"
+#include "core/sync/tasks/streams_room.h"
 #include "core/sync/tasks/streams_work.h"
 
 /* The member of the mark's pending part with the load's id, which its chunks
@@ -213,7 +214,7 @@ int streams_load(struct run *r, struct error *err)
 {
 	struct streams_plan plan;
 	const char *why;
-	size_t n = streams_count(r, &why);
+	size_t n = streams_count(r, &why), least;
 	int rc;
 
 	if (why)
@@ -222,10 +223,16 @@ int streams_load(struct run *r, struct error *err)
 	/* It goes on as it was begun. */
 	else if (n < 2 && r->p->streams != 1 && streams_id(r))
 		n = 2;
-	if (n < 2)
+	least = streams_id(r) ? 1 : 2;
+	if (n > 1)
+		n = streams_room(r, n, least);
+	else
+		n = 0;
+	if (n < least)
 		return r->store && streams_id(r) ? streams_forget(r, err) : 0;
 	streams_plan_init(&plan, r, n);
 	rc = streams_all(r, n, &plan, err);
 	streams_plan_release(&plan);
+	streams_room_end();
 	return rc;
 }

@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/pool.h"
 #include "core/base/stop.h"
 #include "core/store/session.h"
 #include "core/sync/run/pipeline.h"
@@ -26,12 +27,15 @@ struct streams {
 	bool ending; /* no range is begun any more */
 	bool whole; /* all ranges are in the store */
 	size_t running;
+	size_t willing; /* to go on: they have not left */
 };
 
 struct stream {
 	struct streams *all;
 	pthread_t thread;
 	struct run_counts done, now; /* by ended chunks; by the one at hand */
+	bool yields; /* others have sessions, if it finds no room */
+	bool left;
 };
 
 static void stream_count(struct run_counts *out, const struct run_result *x)
@@ -81,9 +85,23 @@ static bool stream_goes_on(struct stream *s)
 	bool on;
 
 	pthread_mutex_lock(&s->all->lock);
-	on = !s->all->ending && !stop_requested();
+	s->yields = s->all->willing > 1;
+	on = !s->all->ending && !s->left && !stop_requested();
 	pthread_mutex_unlock(&s->all->lock);
 	return on;
+}
+
+/* The server has no room for its sessions. The range waits for the others; the
+ * last stream has nobody to leave it to. */
+static bool stream_leaves(struct stream *s)
+{
+	struct streams *all = s->all;
+
+	pthread_mutex_lock(&all->lock);
+	s->left = all->willing > 1;
+	all->willing -= s->left;
+	pthread_mutex_unlock(&all->lock);
+	return s->left;
 }
 
 static int stream_claim(struct stream *s, struct store *store,
@@ -103,6 +121,24 @@ static int stream_claim(struct stream *s, struct store *store,
 	return rc;
 }
 
+static void stream_chunk_failed(struct stream *s, const struct chunk *c,
+				const struct error *err)
+{
+	const char *table = s->all->r->p->source_table;
+	bool full = pool_is_full(err);
+
+	if (!strcmp(c->state, CHUNK_FAILED) || !error_may_pass(err->code))
+		stream_fail(s, err);
+	else if (full && stream_leaves(s))
+		log_warn("%s is loaded by fewer streams: %s", table,
+			 err->message);
+	else if (full && !s->yields)
+		stream_fail(s, err);
+	else
+		log_warn("a range of %s is left to another attempt: %s", table,
+			 err->message);
+}
+
 /* A range that failed is tried again, by whichever stream, as long as that may
  * help. */
 static void stream_chunk(struct stream *s, struct store *store, struct chunk *c)
@@ -117,6 +153,7 @@ static void stream_chunk(struct stream *s, struct store *store, struct chunk *c)
 		.pace_share =
 			(r->options->pace_share ? r->options->pace_share : 1) *
 			(int64_t)s->all->n,
+		.yields = s->yields,
 		.progress = stream_progress,
 		.progress_ctx = s,
 	};
@@ -134,14 +171,8 @@ static void stream_chunk(struct stream *s, struct store *store, struct chunk *c)
 	memset(&s->now, 0, sizeof(s->now));
 	pthread_mutex_unlock(&s->all->lock);
 	log_set_pipeline(r->p->name);
-	if (rc && err.code != ERROR_STOPPED) {
-		if (!strcmp(c->state, CHUNK_FAILED) ||
-		    !error_may_pass(err.code))
-			stream_fail(s, &err);
-		else
-			log_warn("a range of %s is left to another attempt: %s",
-				 r->p->source_table, err.message);
-	}
+	if (rc && err.code != ERROR_STOPPED)
+		stream_chunk_failed(s, c, &err);
 	run_result_release(&result);
 	chunk_work_release(&work);
 }
@@ -244,7 +275,7 @@ static int streams_start(struct streams *all, struct error *err)
 		rc = pthread_create(&s->thread, NULL, stream_main, s);
 		all->running += !rc;
 	}
-	all->n = all->running;
+	all->n = all->willing = all->running;
 	pthread_mutex_unlock(&all->lock);
 	if (all->n)
 		return 0;
