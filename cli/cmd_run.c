@@ -26,7 +26,7 @@ static const struct flag run_flags[] = {
 	{ "watch", 0, FLAG_DURATION, "DURATION",
 	  "run again and again, this long apart, until a signal" },
 	{ "wait", 0, FLAG_DURATION, "DURATION",
-	  "for another run of a pipeline to end (else exit 6 at once)" },
+	  "for another run, or whoever has a file, to end (else exit 6)" },
 	{ "full-refresh", 0, FLAG_SWITCH, NULL,
 	  "read everything into a new table and swap it in" },
 	{ "verify", 0, FLAG_SWITCH, NULL,

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "clients/duckdb_handle.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/file_id.h"
 #include "core/base/new_file.h"
 #include "core/base/pool.h"
 #include "core/base/stop.h"
@@ -168,9 +170,12 @@ static int duck_open_failed(const char *path, const char *text,
 	/* Settings are parsed only here. */
 	if (text && !strncmp(text, "Invalid Input Error", 19))
 		code = ERROR_CONFIG;
-	return error_set(err, code, "duckdb: cannot open %s: %s",
-			 path ? path : "a database in memory",
-			 text ? text : "no reason given");
+	error_set(err, code, "duckdb: cannot open %s: %s",
+		  path ? path : "a database in memory",
+		  text ? text : "no reason given");
+	if (err && code == ERROR_STATE)
+		snprintf(err->server_code, sizeof(err->server_code), FILE_BUSY);
+	return -(int)code;
 }
 
 /* `shown`: the file's name in errors. */

@@ -16,6 +16,7 @@
 #include "clients/sqlite_errors.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/file_id.h"
 #include "core/base/process.h"
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
@@ -72,7 +73,9 @@ int sqlite_fail_code(struct error *err, const char *path, int code,
 			   "SQLite file %s: %s", path, told);
 
 	free(told);
-	if (err && !err->server_code[0])
+	if (err && busy && err->code == ERROR_STATE)
+		snprintf(err->server_code, sizeof(err->server_code), FILE_BUSY);
+	else if (err && !err->server_code[0])
 		snprintf(err->server_code, sizeof(err->server_code), "%d",
 			 code);
 	if (*hint)

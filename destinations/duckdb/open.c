@@ -244,9 +244,10 @@ static int open_patiently(struct duck **out, const char *path, bool look,
 			return 0;
 		if (!path || !open_in_making(path, rc, &failed) ||
 		    clock_monotonic_us() >= until ||
-		    clock_sleep_us(OPEN_LOOK_US))
-			return error_set(err, failed.code, "%s",
-					 failed.message);
+		    clock_sleep_us(OPEN_LOOK_US)) {
+			*err = failed;
+			return rc;
+		}
 	}
 }
 

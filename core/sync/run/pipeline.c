@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/file_id.h"
 #include "core/base/log.h"
 #include "core/base/pool.h"
 #include "core/base/seat.h"
@@ -19,6 +20,8 @@
 
 /* Between two looks at what another one has found out. */
 #define PIPELINE_LOOK_US (US_PER_SECOND / 10)
+/* Between two looks at a file that another process has. */
+#define PIPELINE_FILE_US (US_PER_SECOND / 5)
 
 static void pipeline_outcome(struct run_result *out, const struct error *err)
 {
@@ -96,13 +99,63 @@ static void pipeline_await_reach(struct run_context *c,
 	seat_back(SEAT_CLOSED, NULL, NULL);
 }
 
+static int64_t pipeline_file_left(struct run_context *c,
+				  const struct error *err)
+{
+	int64_t wait_us = c->options->lease.wait_us;
+	int64_t now = clock_monotonic_us();
+
+	if (!c->file_until_us && wait_us)
+		log_info("waiting for a file: %s", err->message);
+	if (!c->file_until_us)
+		c->file_until_us = now + wait_us;
+	return pipeline_is_late(c) ? 0 : c->file_until_us - now;
+}
+
+/* A file that another process has is waited for as another run is. Nothing is
+ * open meanwhile, and no try counts. */
+static bool pipeline_await_file(struct run_context *c, struct error *err)
+{
+	int64_t left;
+
+	if (err->code != ERROR_STATE || !error_has_code(err, FILE_BUSY))
+		return false;
+	left = pipeline_file_left(c, err);
+	if (left <= 0)
+		return false;
+	seat_leave(SEAT_CLOSED);
+	clock_sleep_us(left < PIPELINE_FILE_US ? left : PIPELINE_FILE_US);
+	seat_back(SEAT_CLOSED, NULL, NULL);
+	if (!stop_requested())
+		return true;
+	error_clear(err);
+	error_set(err, ERROR_STOPPED,
+		  "stopped by a signal while waiting for a file");
+	return false;
+}
+
+/* One that did nothing but find a file in use leaves no trace. */
+static int pipeline_try_once(struct run_context *c, struct run_result *out,
+			     struct error *err)
+{
+	int64_t batches = out->batches;
+	int rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+
+	while (rc && out->batches == batches && pipeline_await_file(c, err)) {
+		error_clear(err);
+		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+	}
+	return rc ? -(int)err->code : 0;
+}
+
 static bool pipeline_try_again(struct run_context *c,
-			       const struct run_result *out,
-			       const struct error *err)
+			       const struct run_result *out, struct error *err)
 {
 	struct reach *reach = c->options->reach;
 	struct error lost = ERROR_INIT;
 
+	if (pipeline_await_file(c, err))
+		return true;
 	if (pipeline_is_late(c) ||
 	    (c->options->yields && c->refused && pool_is_full(err)))
 		return false;
@@ -135,7 +188,7 @@ static int pipeline_last_word(const struct run_context *c,
 static int pipeline_tries(struct run_context *c, struct run_result *out,
 			  struct error *err)
 {
-	int rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+	int rc = pipeline_try_once(c, out, err);
 	struct error last = ERROR_INIT;
 	int64_t batches = 0;
 
@@ -145,7 +198,7 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 		pipeline_close_attempt(c->store, out, err);
 		c->options->task->ops->again(out);
 		error_clear(err);
-		rc = pipeline_explain_loss(c, pipeline_try(c, out, err), err);
+		rc = pipeline_try_once(c, out, err);
 	}
 	if (!rc)
 		rc = pipeline_last_word(c, out, batches, &last, err);
@@ -153,7 +206,12 @@ static int pipeline_tries(struct run_context *c, struct run_result *out,
 		error_clear(err);
 		rc = error_set(err, ERROR_STOPPED, "stopped by a signal");
 	}
-	return rc;
+	/* A chunk comes again by itself. */
+	if (error_has_code(err, FILE_BUSY) && !c->options->lease.wait_us &&
+	    !task_has(c->options->task, TASK_OWN_LEASE))
+		error_hint(err, "(to wait for it: %s --wait 30s)",
+			   settings_run(c->p));
+	return rc ? -(int)err->code : 0;
 }
 
 static const char *pipeline_lease(const struct run_context *c)

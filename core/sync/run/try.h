@@ -18,6 +18,9 @@ struct run_context {
 	const struct run_options *options;
 	struct lease_keeper keeper;
 	struct tries tries;
+	/* Until when a file that another process has is waited for, monotonic;
+	 * 0: none was met. */
+	int64_t file_until_us;
 	/* The connection that was refused in the last try; NULL: none. */
 	const struct connection *refused;
 	/* By clock_monotonic_us(): nothing is begun from then on. 0: never */
