@@ -8,6 +8,7 @@
 
 #include "clients/libraries.h"
 #include "clients/mysql_connect.h"
+#include "clients/mysql_local.h"
 #include "clients/mysql_session.h"
 #include "core/base/alloc.h"
 

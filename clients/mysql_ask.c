@@ -223,6 +223,7 @@ static int ask_send(struct mysql_client *db, const struct strbuf *text,
 		    struct error *err)
 {
 	int rc = mysql_client_ready(db, err);
+	struct mysql_client_owed owed;
 
 	if (!rc && n > 1)
 		rc = ask_allow_many(db, true, err);
@@ -230,9 +231,12 @@ static int ask_send(struct mysql_client *db, const struct strbuf *text,
 		return rc;
 	/* An error may tell the names of a statement, and no value. */
 	mysql_client_note(db, q[0].sql);
-	return mysql_real_query(db->conn, text->data, text->len)
-		       ? mysql_client_fail(db, err)
-		       : ask_answers(db, q, n, answered, err);
+	if (n > 1)
+		mysql_client_owed_begin(&owed, db);
+	rc = mysql_real_query(db->conn, text->data, text->len)
+		     ? mysql_client_fail(db, err)
+		     : ask_answers(db, q, n, answered, err);
+	return n > 1 ? mysql_client_owed_end(&owed, rc, err) : rc;
 }
 
 int mysql_client_ask(struct mysql_client *db, struct mysql_client_question *q,

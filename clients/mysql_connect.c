@@ -1,4 +1,5 @@
 #include "clients/mysql_connect.h"
+#include "clients/mysql_local.h"
 
 #include <mysql.h>
 #include <poll.h>

@@ -1,119 +1,19 @@
 #include "clients/mysql_load.h"
 
-#include <inttypes.h>
 #include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/mysql_local.h"
 #include "clients/mysql_session.h"
 #include "core/base/alloc.h"
-#include "core/base/retry.h"
 
 /* "?" in one statement are counted in 16 bits. */
 #define INSERT_PARAMETERS 65535
 #define INSERT_ROWS	  1000
-#define TOKEN_SIZE	  33
 /* Bulk execution: MariaDB 10.2.6. */
 #define ARRAYS_SINCE 100206
-
-#define ERRNO_REFUSED 2000 /* CR_UNKNOWN_ERROR: no other code means it */
-
-struct mysql_client_local {
-	char token[TOKEN_SIZE];
-	bool armed; /* for one file, of this name */
-	mysql_client_piece next;
-	void *ctx;
-	struct strbuf piece;
-	size_t at; /* sent of the piece */
-	int rc; /* result of `next` */
-	struct error *err;
-};
-
-static int local_begin(void **out, const char *name, void *ctx)
-{
-	struct mysql_client_local *l = ctx;
-	bool ours = l->armed && strcmp(name, l->token) == 0;
-
-	*out = l;
-	l->armed = false;
-	return ours ? 0 : 1;
-}
-
-/* An error ends the text: the caller rolls back what the server took. */
-static int local_read(void *ctx, char *out, unsigned room)
-{
-	struct mysql_client_local *l = ctx;
-	size_t n;
-
-	while (l->at == l->piece.len && l->rc > 0) {
-		strbuf_reset(&l->piece);
-		l->at = 0;
-		l->rc = l->next(l->ctx, &l->piece, l->err);
-	}
-	n = l->piece.len - l->at;
-	if (l->rc < 0)
-		return 0;
-	if (n > room)
-		n = room;
-	memcpy(out, l->piece.data + l->at, n);
-	l->at += n;
-	return (int)n;
-}
-
-static void local_end(void *ctx)
-{
-	(void)ctx;
-}
-
-static int local_refuse(void *ctx, char *out, unsigned room)
-{
-	(void)ctx;
-	snprintf(out, room,
-		 "the server asked for a file that was not offered to it: "
-		 "refused");
-	return ERRNO_REFUSED;
-}
-
-struct mysql_client_local *mysql_client_local_new(void)
-{
-	struct mysql_client_local *l = xcalloc(1, sizeof(*l));
-
-	strbuf_init(&l->piece);
-	return l;
-}
-
-void mysql_client_local_free(struct mysql_client_local *l)
-{
-	if (!l)
-		return;
-	strbuf_release(&l->piece);
-	free(l);
-}
-
-void mysql_client_local_offer(void *conn, struct mysql_client_local *l)
-{
-	unsigned on = l != NULL;
-
-	mysql_options(conn, MYSQL_OPT_LOCAL_INFILE, &on);
-	if (l)
-		mysql_set_local_infile_handler(conn, local_begin, local_read,
-					       local_end, local_refuse, l);
-}
-
-static void local_arm(struct mysql_client_local *l, mysql_client_piece next,
-		      void *ctx, struct error *err)
-{
-	snprintf(l->token, sizeof(l->token), "%016" PRIx64 "%016" PRIx64,
-		 retry_random(), retry_random());
-	strbuf_reset(&l->piece);
-	l->next = next;
-	l->ctx = ctx;
-	l->err = err;
-	l->at = 0;
-	l->rc = 1;
-	l->armed = true;
-}
 
 /* The first of the warnings that the last command left. */
 static int load_warnings(struct mysql_client *db,
@@ -170,7 +70,7 @@ int mysql_client_load(struct mysql_client *db, const char *into,
 	if (rc)
 		return rc;
 	*out = (struct mysql_client_loaded){ .rows = 0 };
-	local_arm(l, next, ctx, &given_up);
+	mysql_client_local_arm(l, next, ctx, &given_up);
 	sql = xstrfmt("LOAD DATA LOCAL INFILE '%s' %s", l->token, into);
 	mysql_client_note(db, sql);
 	rc = mysql_real_query(db->conn, sql, strlen(sql))

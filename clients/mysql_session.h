@@ -85,13 +85,28 @@ int mysql_client_check_charset(struct mysql_client *db, unsigned charset,
  * have. */
 #define MYSQL_CLIENT_BINARY 63
 
-/* In mysql_load.c. Before the connection is made: NULL switches LOCAL INFILE
- * off, else it is only ever served from memory. */
-struct mysql_client_local *mysql_client_local_new(void);
-void mysql_client_local_free(struct mysql_client_local *l); /* NULL is fine */
-void mysql_client_local_offer(void *conn, struct mysql_client_local *l);
+/* In mysql_load.c. */
 void mysql_client_insert_end(
 	struct mysql_client *db); /* harmless without any */
+
+/* In mysql_owed.c. Between begin and end the server owes answers to a text of
+ * several statements. A thread looks now and then, over a second connection,
+ * whether the session has nothing to do. If so it is cut, and the end is
+ * TRANSIENT in place of `rc`, unless that is STOPPED. */
+struct mysql_client_owed {
+	struct mysql_client *db;
+	bool known; /* by its number: others can ask of it */
+	bool looking; /* a look is under way */
+	bool waits; /* it had nothing to do at the last look */
+	bool cut;
+	int looks; /* in a row that found nothing to do */
+	int64_t look_us, pause_us; /* the next look, and the pause before it */
+	struct mysql_client_owed *next;
+};
+void mysql_client_owed_begin(struct mysql_client_owed *o,
+			     struct mysql_client *db);
+int mysql_client_owed_end(struct mysql_client_owed *o, int rc,
+			  struct error *err);
 
 /* In mysql_ask.c. A MYSQL_RES: has each column the pinned character set? */
 int mysql_client_check_columns(struct mysql_client *db, void *result,

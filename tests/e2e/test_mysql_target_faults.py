@@ -14,6 +14,7 @@ import workload
 from bench import (EXIT_ACCESS, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
                    sync_items)
 from oracle import check_items
+from proxy import DOWN, UP, Fault, Proxy
 from servers import wait_for
 
 ENGINES = ("mariadb", "mysql")
@@ -242,3 +243,33 @@ def test_killed_in_mid_load(tidemark, source, destination, command):
     assert "of 20 failed" in done.err, done
     check_items(source, destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+class Dropper(Proxy):
+    """Once: a text of several statements is answered in part, and no more is
+    said in that session. So a server is after a KILL QUERY between two of
+    them."""
+
+    dropped = 0
+
+    def change(self, way, data):
+        if way == UP and data.count(b";\nSELECT") > 1 and not self.dropped:
+            self.dropped += 1
+            self.fault = Fault("deaf", DOWN, after=100)
+        return data
+
+
+def test_dropped_statements(tidemark, source, destination):
+    """The session is found out long before the silence is an error."""
+    workload.create_items(source, rows=100)
+    sync_items(tidemark, source, destination, "timestamp",
+               retry={"attempts": 2, "backoff": "10ms"})
+    tidemark.run()
+    workload.change_items(source, "id < 20")
+    with Dropper(destination.server.port) as proxy:
+        tidemark.connect("warehouse", proxy.connection(
+            destination, silence="1h")).write_config()
+        done = tidemark.run()
+    assert proxy.dropped and "try 1 of 2 failed" in done.err, done
+    assert "KILL QUERY between the two" in done.err, done
+    check_items(source, destination)
