@@ -6,6 +6,7 @@
 #include "clients/pg_ahead.h"
 #include "clients/pg_cancel.h"
 #include "clients/pg_message.h"
+#include "clients/pg_named.h"
 #include "clients/pg_parameters.h"
 #include "clients/pg_resolve.h"
 #include "clients/pg_session.h"
@@ -97,6 +98,7 @@ void pg_end(void *session)
 
 	pg_stream_abort(pg);
 	pg_ahead_drop(pg);
+	pg_named_free(pg->named);
 	pg_row_release(&pg->row);
 	pg_fields_free(pg->shape, pg->n_shape);
 	pthread_mutex_lock(&pg->cancel_lock);

@@ -9,8 +9,9 @@
  * depend on objects which are not built in. The server's own objects, also
  * those found in ICU, have numbers below 16384. The catalogs are given as
  * numbers, which never change: pg_class, pg_attrdef, pg_constraint; pg_proc,
- * pg_type, pg_operator, pg_opclass, pg_opfamily, pg_collation. More conditions
- * may follow, then the end. */
+ * pg_type, pg_operator, pg_opclass, pg_opfamily, pg_collation. OFFSET 0 makes
+ * the server begin with our few parts, and not with all objects of the database
+ * that depend on a type. More conditions may follow, then the end. */
 #define OWNED_ATTACHED                                                         \
 	"(SELECT 'has ' || string_agg(name, ', ' ORDER BY name) FROM (\n"      \
 	"  SELECT format('trigger %I', g.tgname) AS name FROM pg_trigger g\n"  \
@@ -32,9 +33,10 @@
 	"    FROM pg_attrdef v WHERE v.adrelid = c.oid\n"                      \
 	"    UNION ALL SELECT 2606, k.oid\n"                                   \
 	"    FROM pg_constraint k WHERE k.conrelid = c.oid) AS part\n"         \
-	"  JOIN pg_depend d ON d.classid = part.class AND d.objid = part.id\n" \
-	"  WHERE d.refobjid >= 16384\n"                                        \
-	"    AND d.refclassid IN (1255, 1247, 2617, 2616, 2753, 3456)\n"       \
+	"  CROSS JOIN LATERAL (SELECT * FROM pg_depend f\n"                    \
+	"    WHERE f.classid = part.class AND f.objid = part.id\n"             \
+	"      AND f.refobjid >= 16384 AND f.refclassid\n"                     \
+	"        IN (1255, 1247, 2617, 2616, 2753, 3456) OFFSET 0) AS d\n"     \
 	"  UNION SELECT format('foreign key %I from table %s', k.conname,\n"   \
 	"    k.conrelid::regclass)\n"                                          \
 	"  FROM pg_trigger g JOIN pg_constraint k ON k.oid = g.tgconstraint\n" \

@@ -5,6 +5,7 @@
 #include "clients/pg_ahead.h"
 #include "clients/pg_session.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
 
@@ -26,12 +27,38 @@ static bool pg_is_healthy(struct pg *pg)
 	       !stop_requested();
 }
 
-/* DISCARD ALL refuses to be one of several in a transaction, so each message
- * has its own. */
-static bool pg_send_alone(struct pg *pg, const char *sql)
+/* They do what DISCARD ALL does, but keep statements that are prepared and
+ * their plans: all of them are ours, pg_named.h. */
+static const char *const pg_resets[] = {
+	"CLOSE ALL",
+	"SET SESSION AUTHORIZATION DEFAULT",
+	"RESET ALL",
+	"UNLISTEN *",
+	"SELECT pg_catalog.pg_advisory_unlock_all()",
+	"DISCARD SEQUENCES",
+	"DISCARD TEMP",
+};
+
+static bool pg_send_part(struct pg *pg, const char *sql)
 {
-	return PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 0) &&
-	       PQpipelineSync(pg->conn);
+	return PQsendQueryParams(pg->conn, sql, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+/* Plans follow the size that the catalogs had when they were made. */
+#define PG_PLANS_US (60 * US_PER_SECOND)
+
+static bool pg_send_resets(struct pg *pg)
+{
+	int64_t now = clock_monotonic_us();
+	bool ok = true;
+
+	if (now - pg->planned_us > PG_PLANS_US) {
+		ok = pg_send_part(pg, "DISCARD PLANS");
+		pg->planned_us = now;
+	}
+	for (size_t i = 0; ok && i < ARRAY_SIZE(pg_resets); i++)
+		ok = pg_send_part(pg, pg_resets[i]);
+	return ok && PQpipelineSync(pg->conn);
 }
 
 /* The answers are read by pg_rouse(). So the server lets go of locks and
@@ -48,8 +75,9 @@ bool pg_lay_down(struct pg *pg)
 	    status != PQTRANS_INERROR)
 		return false;
 	ok = PQenterPipelineMode(pg->conn) &&
-	     (status == PQTRANS_IDLE || pg_send_alone(pg, "ROLLBACK")) &&
-	     pg_send_alone(pg, "DISCARD ALL") && PQflush(pg->conn) == 0;
+	     (status == PQTRANS_IDLE ||
+	      (pg_send_part(pg, "ROLLBACK") && PQpipelineSync(pg->conn))) &&
+	     pg_send_resets(pg) && PQflush(pg->conn) == 0;
 	pg->resets = status == PQTRANS_IDLE ? 1 : 2;
 	pg_ahead_drop(pg);
 	pg_row_release(&pg->row);

@@ -1,4 +1,5 @@
 #include "clients/pg_session.h"
+#include "clients/pg_named.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 #include "clients/pg_ahead.h"
+#include "clients/pg_named.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -29,6 +31,8 @@ struct pg *pg_new(const struct connection *conn)
 	pg->waiter.interrupt = pg_interrupt_from_wait;
 	pg->waiter.ctx = pg;
 	pthread_mutex_init(&pg->cancel_lock, NULL);
+	pg->named = pg_named_new();
+	pg->planned_us = clock_monotonic_us();
 	return pg;
 }
 

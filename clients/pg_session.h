@@ -16,12 +16,14 @@
 
 struct pg_conn;
 struct pg_cancel;
+struct pg_named;
 
 /* A question that is asked ahead, and all of a message: pg_ahead.c. */
 struct pg_asked {
 	char *sql;
 	char **params;
 	int n;
+	bool prepares; /* the message prepares it first */
 	struct pg_result *answer; /* NULL: none yet, or it is taken */
 	struct error *failed; /* in place of an answer, or NULL */
 };
@@ -51,6 +53,8 @@ struct pg {
 	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
 	struct pg_ahead *ahead; /* pg_ahead.c; NULL: nothing was asked */
+	struct pg_named *named;
+	int64_t planned_us; /* since when its plans are kept, monotonic */
 	struct pg_waiter waiter;
 	pthread_mutex_t cancel_lock;
 	struct pg_cancel *cancel;

@@ -56,7 +56,7 @@ def at_rest(end):
         return [pid for pid, in admin.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = %s"
             " AND application_name LIKE 'tidemark/%%' AND state = 'idle'"
-            " AND query = 'DISCARD ALL'", [end.database])]
+            " AND query = 'DISCARD TEMP'", [end.database])]
 
 
 def synced(source, destination, n=TABLES):
@@ -179,6 +179,30 @@ def test_nothing_is_left_for_the_next(what, make_database, make_proxy,
     tidemark.write_config().run("--jobs", "1")
     check_tables(source, destination)
     assert proxy.sessions == 1
+
+
+def test_statements_stay_prepared(make_database, make_proxy, tidemark):
+    """The questions of a third table are planned, and one that finds its plans
+    dropped asks as the first did."""
+    source, destination = make_database("source"), make_database("warehouse")
+    proxy = make_proxy(source)
+    make_tables(source)
+    source.execute(
+        "CREATE FUNCTION drop_plans() RETURNS bool LANGUAGE plpgsql AS"
+        " $$ BEGIN EXECUTE 'DEALLOCATE ALL'; RETURN NOT EXISTS (SELECT FROM"
+        " pg_catalog.pg_prepared_statements); END $$")
+    tidemark.connect("source", proxy.connection(source))
+    tidemark.connect("warehouse", destination.connection())
+    add_pipelines(tidemark, source, destination)
+    planned = "EXISTS (SELECT FROM pg_catalog.pg_prepared_statements)"
+    for i, condition in enumerate(
+            (f"NOT {planned}", "true", planned, "public.drop_plans()",
+             "true", planned)):
+        tidemark.pipelines[f"p{i}"]["source"]["where"] = condition
+    tidemark.write_config().run("--jobs", "1")
+    check_tables(source, destination)
+    assert proxy.sessions == 1
+    assert attempts(tidemark) == [1] * TABLES
 
 
 @pytest.mark.parametrize("engine", ["mariadb", "mysql"])

@@ -1,10 +1,12 @@
 /* The parts of clients/pg that need no server: error classes, and how to
  * connect. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
 
+#include "clients/pg_named.h"
 #include "clients/pg_parameters.h"
 #include "clients/pg_row.h"
 #include "clients/pg_sqlstate.h"
@@ -301,6 +303,64 @@ static void pg_copy_rows(void **state)
 	}
 }
 
+static void named_is(struct pg_named *n, const char *sql,
+		     enum pg_named_step step, const char *name)
+{
+	char is[PG_NAMED_SIZE] = "";
+
+	assert_int_equal(pg_named_step(n, sql, is), step);
+	assert_string_equal(is, name);
+}
+
+/* A text is prepared when it comes for the second time. */
+static void pg_names(void **state)
+{
+	struct pg_named *n = pg_named_new();
+
+	(void)state;
+	named_is(n, "a", PG_NAMED_NOT, "");
+	named_is(n, "b", PG_NAMED_NOT, "");
+	named_is(n, "a", PG_NAMED_PREPARE, "t1");
+	named_is(n, "a", PG_NAMED_EXECUTE, "t1");
+	pg_named_not_yet(n, "a");
+	named_is(n, "a", PG_NAMED_PREPARE, "t1");
+	named_is(n, "b", PG_NAMED_PREPARE, "t2");
+	pg_named_lost(n);
+	named_is(n, "a", PG_NAMED_PREPARE, "t3");
+	named_is(n, "b", PG_NAMED_PREPARE, "t4");
+	pg_named_forget(n, "b");
+	named_is(n, "b", PG_NAMED_NOT, "");
+	named_is(n, "a", PG_NAMED_EXECUTE, "t3");
+	pg_named_free(n);
+}
+
+/* Texts that came once make room; those that came twice stay, and then there
+ * is no room. No name is given twice. */
+static void pg_names_make_room(void **state)
+{
+	struct pg_named *n = pg_named_new();
+	char text[16], name[PG_NAMED_SIZE];
+
+	(void)state;
+	named_is(n, "kept", PG_NAMED_NOT, "");
+	named_is(n, "kept", PG_NAMED_PREPARE, "t1");
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "once %d", i);
+		assert_int_equal(pg_named_step(n, text, name), PG_NAMED_NOT);
+	}
+	named_is(n, "once 999", PG_NAMED_PREPARE, "t1001");
+	named_is(n, "once 0", PG_NAMED_NOT, "");
+	named_is(n, "kept", PG_NAMED_EXECUTE, "t1");
+	for (int i = 0; i < 200; i++) {
+		snprintf(text, sizeof(text), "twice %d", i / 2);
+		pg_named_step(n, text, name);
+	}
+	named_is(n, "new", PG_NAMED_NOT, "");
+	named_is(n, "new", PG_NAMED_NOT, "");
+	named_is(n, "kept", PG_NAMED_EXECUTE, "t1");
+	pg_named_free(n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +372,8 @@ int main(void)
 		cmocka_unit_test(pg_clear_passwords),
 		cmocka_unit_test(pg_addresses),
 		cmocka_unit_test(pg_order),
+		cmocka_unit_test(pg_names),
+		cmocka_unit_test(pg_names_make_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
