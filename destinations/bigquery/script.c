@@ -7,13 +7,15 @@
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
 #include "core/base/retry.h"
+#include "core/base/turn.h"
 #include "core/data/digest.h"
 #include "destinations/bigquery/internal.h"
 #include "destinations/common/refresh.h"
 #include "destinations/common/refusals.h"
 
 /* All pipelines of a dataset write to one table of marks, and of two
- * transactions that do BigQuery ends one. */
+ * transactions that do BigQuery ends one. So those of this process go one after
+ * the other, and those of others are met again. */
 static const struct retry_policy script_conflicts = {
 	.attempts = 12,
 	.backoff_us = US_PER_SECOND / 20,
@@ -162,6 +164,15 @@ static size_t script_parameters(const char *sql,
 	return n;
 }
 
+/* NULL: the script does not touch the marks. */
+static struct turn *script_turn(const struct bigquery_destination *d,
+				const char *sql)
+{
+	return strstr(sql, NAME_WATERMARK_TABLE)
+		       ? turn_take(bigquery_shown(d->client))
+		       : NULL;
+}
+
 static int script_run(struct bigquery_destination *d, const char *sql,
 		      const struct bigquery_values *v, const char *job_id,
 		      bool *taken, struct bigquery_numbers *out,
@@ -174,9 +185,12 @@ static int script_run(struct bigquery_destination *d, const char *sql,
 		.n_parameters = script_parameters(sql, v, used),
 		.job_id = job_id,
 	};
+	struct turn *turn = script_turn(d, sql);
 	struct bigquery_rows *rows = NULL;
 	int rc = bigquery_run(d->client, &query, 1, &rows, taken, failed);
 
+	if (turn)
+		turn_end(turn);
 	if (!rc && out)
 		rc = script_numbers(rows, out, failed);
 	bigquery_rows_free(rows);

@@ -32,6 +32,30 @@ def test_copy_twice_and_verify(tidemark, items, end):
     tidemark("verify", "--json").expect(EXIT_OK)
 
 
+def test_many_side_by_side(tidemark, source, end, front):
+    """All pipelines write to one table of marks. BigQuery would end one of two
+    transactions that do, so they go one after the other."""
+    names = [f"t{i}" for i in range(12)]
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", end.connection())
+    for name in names:
+        source.execute(f"CREATE TABLE {name} (id bigint PRIMARY KEY, seq bigint"
+                       " NOT NULL)", f"INSERT INTO {name} VALUES (1, 1)")
+        tidemark.pipeline(
+            name, source={"connection": "source", "table": f"public.{name}"},
+            destination={"connection": "warehouse",
+                         "table": f"{end.schema}.{name}"},
+            watermark={"strategy": "sequence", "column": "seq"})
+    before = front.conflicts()
+    tidemark.write_config().run("--jobs", "6")
+    source.execute(*(f"INSERT INTO {name} VALUES (2, 2)" for name in names))
+    tidemark.run("--jobs", "6")
+    assert front.conflicts() == before
+    for name in names:
+        rows = end.query(f"SELECT id, seq FROM {end.schema}.{name} ORDER BY id")
+        assert [tuple(map(int, row)) for row in rows] == [(1, 1), (2, 2)]
+
+
 @pytest.mark.parametrize("mode", ("upsert", "append", "delete_insert"))
 def test_verify_names_and_repairs(tidemark, items, end, mode):
     """A changed, a missing and an extra row; rows that were put there by hand

@@ -166,6 +166,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, front.log)
             front.log = []
             return
+        elif self.path == "/_conflicts":
+            self.answer(200, front.house.conflicts)
+            return
         elif self.path == "/_bytes":
             front.bytes = json.loads(self.body())
         elif self.path == "/_account" and front.sign_in:

@@ -431,6 +431,7 @@ class Script:
                 return
             if house.writers.get(table, self) is not self or \
                     house.versions.get(table) != self.seen.get(table):
+                house.conflicts += 1
                 raise invalid(CONFLICT.format(f"{house.project}:{table}"))
             house.writers[table] = self
             self.changed.add(table)

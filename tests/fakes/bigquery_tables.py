@@ -83,6 +83,7 @@ class Warehouse:
         self.datasets = {}  # name -> {table: "TABLE" or "VIEW"}
         self.versions = {}  # table -> how often it was changed
         self.writers = {}  # table -> the script that is changing it
+        self.conflicts = 0  # transactions that met another one
         self.details = {}  # table -> expirationTime, partitioning, created
         self.views = {}  # (dataset, view) -> its query, as it was written
         self.floats = set()  # names of columns that are FLOAT64 somewhere

@@ -159,6 +159,10 @@ class Front(Client):
         """Requests since the last time, as "METHOD path"."""
         return self.call("GET", "/_log")
 
+    def conflicts(self):
+        """How many transactions met another one so far."""
+        return self.call("GET", "/_conflicts")
+
     def set_bytes(self, number):
         self.call("POST", "/_bytes", number)
 
