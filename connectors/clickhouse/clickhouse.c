@@ -59,7 +59,7 @@ static int clickhouse_pause(struct connector *base, struct error *err)
 
 	(void)err;
 	if (s->paged.pass.scan && scan_is_ordered(s->paged.pass.scan) &&
-	    s->paged.pass.streaming) {
+	    !scan_is_keyless(s->paged.pass.scan) && s->paged.pass.streaming) {
 		clickhouse_source_page_close(&s->paged);
 		s->paged.pass.streaming = false;
 	}

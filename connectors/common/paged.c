@@ -87,7 +87,8 @@ void paged_write_page(const struct paged_source *s, struct paged_query *q,
 		paged_write_begin(s, q);
 	paged_write_end(s, q);
 	paged_write_order(q, s, first);
-	strbuf_addf(&q->sql, " LIMIT %zu", rows);
+	if (!p->whole)
+		strbuf_addf(&q->sql, " LIMIT %zu", rows);
 }
 
 static int paged_open(struct connector *owner, struct error *err)
@@ -116,6 +117,8 @@ static int paged_check_repeats(struct paged_source *s, const struct batch *b,
 {
 	int rc = 0;
 
+	if (!s->layout.n_key)
+		return 0;
 	for (size_t i = 1; !rc && !s->layout.key_unique && i < b->n_rows; i++)
 		rc = refuse_repeat_row(s->pass.scan->source->table, b, i, err);
 	return rc;
@@ -190,7 +193,8 @@ static int paged_begin(struct paged_source *s, const struct scan *scan,
 	int rc = paged_pass_begin(p, &s->base, &paged_pages, &s->layout, scan,
 				  err);
 
-	p->page_a_batch = s->dialect->page_a_batch;
+	p->ties = p->whole = scan_is_keyless(scan);
+	p->page_a_batch = s->dialect->page_a_batch && !p->whole;
 	p->page_rows = s->dialect->page_rows;
 	if (rc || !scan_is_ordered(scan))
 		return rc;

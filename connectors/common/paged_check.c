@@ -14,6 +14,8 @@ static char *check_key_text(const struct source_layout *l,
 		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
 			    l->columns[l->key[i]]->name, text ? text : "NULL");
 	}
+	if (!l->n_key)
+		strbuf_addstr(&key, "a row without a key");
 	return strbuf_detach(&key);
 }
 
@@ -188,7 +190,7 @@ int paged_check(struct paged_source *s, struct error *err)
 
 	if (!rc)
 		rc = check_key(s, err);
-	if (!rc && !s->layout.key_unique)
+	if (!rc && s->layout.n_key && !s->layout.key_unique)
 		rc = paged_find_repeat(s, &key, err);
 	if (!rc && key)
 		rc = refuse_repeat(s->pass.scan->source->table, key, err);

@@ -40,7 +40,7 @@ int paged_inspect(struct paged_source *s, const struct source_spec *source,
 		if (k->nullable && !l->table.view)
 			report_nullable_key(out, source->table, k->name);
 	}
-	if (!l->key_unique)
+	if (l->n_key && !l->key_unique)
 		rc = inspect_repeats(s, source->table, out, err);
 	c = source_mark(l);
 	if (!rc && c->nullable)

@@ -160,7 +160,7 @@ static int pass_open(struct paged_pass *p, const struct batch *b,
 {
 	int rc;
 
-	p->limit = pass_page_rows(p, b);
+	p->limit = p->whole ? SIZE_MAX : pass_page_rows(p, b);
 	p->read = 0;
 	rc = p->pages->open(p->owner, err);
 	p->streaming = !rc;

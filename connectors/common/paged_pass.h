@@ -57,6 +57,7 @@ struct paged_pass {
 	/* A page goes on to the end of the rows that tie with its last one. */
 	bool ties;
 	bool page_a_batch; /* the statement ends with each batch */
+	bool whole; /* a step is one page */
 	size_t page_rows; /* a page's, where a batch takes fewer; or 0 */
 	size_t limit; /* the page's under way */
 	size_t read; /* its rows so far */

@@ -112,6 +112,8 @@ void paged_write_key(struct strbuf *sb, const struct paged_source *s,
 {
 	const struct source_layout *l = &s->layout;
 
+	if (!l->n_key)
+		strbuf_addch(sb, '1');
 	for (size_t i = 0; i < l->n_key; i++) {
 		const struct source_column *k = l->columns[l->key[i]];
 		strbuf_addstr(sb, i ? ", " : "");

@@ -367,13 +367,15 @@ static int layout_check_strategy(const struct source_layout *l,
 				 "have no xmin" ERROR_FIX
 				 "; use timestamp or sequence",
 				 source->table, rules->title);
-	if (!l->n_key)
+	if (!l->n_key &&
+	    !(mark->keyless && strategy_has_column(mark->strategy)))
 		return error_set(err, ERROR_SCHEMA,
 				 "%s has no primary key, and no UNIQUE columns "
 				 "that are all NOT NULL" ERROR_FIX
 				 ": name the columns that tell its rows apart, "
 				 "as in `key: [id]`; or load it whole, by "
-				 "mode replace without a watermark",
+				 "mode replace without a watermark; or keep "
+				 "every row, by mode append",
 				 source->table);
 	return 0;
 }

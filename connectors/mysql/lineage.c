@@ -131,7 +131,7 @@ static int lineage_ask_rows(struct mysql_source *c,
 	*read = !found;
 	if (rc || !found)
 		return rc;
-	if (mark->strategy != STRATEGY_TIMESTAMP ||
+	if (mark->strategy != STRATEGY_TIMESTAMP || !from->key.n ||
 	    from->key.n != c->paged.layout.n_key)
 		return 0;
 	return lineage_look(c, from, true, read, err);

@@ -174,7 +174,8 @@ int mysql_source_pause(struct connector *base, struct error *err)
 	struct mysql_source *c = (struct mysql_source *)base;
 	struct paged_pass *p = &c->paged.pass;
 
-	if (!p->streaming || !scan_is_ordered(p->scan))
+	if (!p->streaming || !scan_is_ordered(p->scan) ||
+	    scan_is_keyless(p->scan))
 		return 0;
 	p->streaming = false;
 	mysql_source_page_close(&c->paged);

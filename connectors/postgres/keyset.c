@@ -76,7 +76,7 @@ static int keyset_append(struct postgres *c, struct batch *b, struct error *err)
 {
 	int rc = postgres_source_rows_append(c, b, err);
 
-	if (!rc && c->pass.ties)
+	if (!rc && c->pass.ties && c->layout.n_key)
 		rc = refuse_repeat_row(c->pass.scan->source->table, b,
 				       b->n_rows - 1, err);
 	c->pass.read++;

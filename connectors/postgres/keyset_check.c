@@ -36,6 +36,8 @@ static int keyset_sample_end(struct postgres *c, struct query *q, char **out,
 		strbuf_addf(&key, "%s%s=%.64s", i ? ", " : "",
 			    l->columns[l->key[i]]->name, text ? text : "NULL");
 	}
+	if (!rc && pg_rows(r) && !l->n_key)
+		strbuf_addstr(&key, "a row without a key");
 	*out = key.len ? strbuf_detach(&key) : NULL;
 	strbuf_release(&key);
 	pg_result_free(r);
@@ -169,7 +171,7 @@ int postgres_source_keyset_check(struct postgres *c, struct error *err)
 	rc = keyset_check_nulls(c, err);
 	if (!rc)
 		rc = keyset_check_key(c, err);
-	return rc ? rc : keyset_check_repeats(c, err);
+	return rc || !c->layout.n_key ? rc : keyset_check_repeats(c, err);
 }
 
 int postgres_source_keyset_count_tail(struct postgres *c, struct batch *out,

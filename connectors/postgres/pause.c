@@ -60,7 +60,7 @@ int postgres_pause(struct connector *base, struct error *err)
 	struct error ignored = ERROR_INIT;
 	int rc;
 
-	if (!scan || !scan_is_ordered(scan))
+	if (!scan || !scan_is_ordered(scan) || scan_is_keyless(scan))
 		return 0;
 	rc = scan->mark->strategy == STRATEGY_XMIN ? pause_blocks(c, err)
 						   : pause_keyset(c, err);

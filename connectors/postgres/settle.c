@@ -168,6 +168,20 @@ static int settle_surroundings(struct postgres *c,
 	return 0;
 }
 
+/* Rows up to the mark would have to be read again. */
+static int settle_refuse_reread(const struct source_spec *source,
+				const struct watermark *from, struct error *err)
+{
+	error_set(err, ERROR_SCHEMA,
+		  "table %s, or the sequence of its mark, was emptied, "
+		  "rewritten or altered since the last run, so ids up to the "
+		  "mark, %s, may have been given out again; it has no key, and "
+		  "nothing tells its rows from those that were "
+		  "loaded. " ERROR_FIX,
+		  source->table, from->value);
+	return settle_way_out(source, err);
+}
+
 static int settle_once(struct postgres *c, const struct source_spec *source,
 		       const struct watermark_spec *mark,
 		       const struct watermark *from, struct settled *out,
@@ -192,6 +206,8 @@ static int settle_once(struct postgres *c, const struct source_spec *source,
 	case STRATEGY_NONE:
 		break;
 	}
+	if (!rc && c->reread && from->value && !c->layout.n_key)
+		rc = settle_refuse_reread(source, from, err);
 	if (!out->reason)
 		out->reason = xstrdup("");
 	return rc ? rc

@@ -9,7 +9,7 @@
 
 static const char *const watermark_members[] = {
 	"strategy", "column", "value",	  "key",  "pending",
-	"columns",  "shape",  "identity", "mode",
+	"columns",  "shape",  "identity", "mode", "open",
 };
 
 void watermark_init(struct watermark *w)
@@ -36,6 +36,8 @@ void watermark_copy(struct watermark *dst, const struct watermark *src)
 	watermark_init(dst);
 	dst->strategy = src->strategy;
 	dst->update = src->update;
+	dst->keyless = src->keyless;
+	dst->open = src->open;
 	dst->column = xstrdup(src->column);
 	dst->value = xstrdup(src->value);
 	strlist_copy(&dst->key, &src->key);
@@ -76,6 +78,7 @@ static bool watermark_key_equal(const struct strlist *a,
 bool watermark_equal(const struct watermark *a, const struct watermark *b)
 {
 	return a->strategy == b->strategy && a->update == b->update &&
+	       a->keyless == b->keyless && a->open == b->open &&
 	       watermark_text_equal(a->column, b->column) &&
 	       watermark_text_equal(a->value, b->value) &&
 	       watermark_key_equal(&a->key, &b->key) &&
@@ -125,6 +128,8 @@ json_t *watermark_to_json(const struct watermark *w)
 				    json_deep_copy(w->identity));
 	if (w->update)
 		json_object_set_new(json, "mode", json_string("update"));
+	if (w->keyless)
+		json_object_set_new(json, "open", json_integer(w->open));
 	return json;
 }
 
@@ -213,7 +218,7 @@ static int watermark_refuse_member(const char *member, struct error *err)
 	int rc = error_set(err, ERROR_DATA,
 			   "watermark: unknown member \"%s\"; allowed are "
 			   "strategy, column, value, key, pending, "
-			   "columns, shape, identity, mode",
+			   "columns, shape, identity, mode, open",
 			   member);
 
 	if (near)
@@ -265,6 +270,21 @@ static int watermark_read_mode(bool *update, const json_t *json,
 		return 0;
 	return error_set(err, ERROR_DATA,
 			 "watermark: \"mode\" is \"update\" or left out");
+}
+
+static int watermark_read_open(struct watermark *out, const json_t *json,
+			       struct error *err)
+{
+	const json_t *found = json_object_get(json, "open");
+
+	if (!found || json_is_null(found))
+		return 0;
+	out->keyless = true;
+	out->open = json_integer_value(found);
+	if (json_is_integer(found) && out->open >= 0)
+		return 0;
+	return error_set(err, ERROR_DATA,
+			 "watermark: \"open\" must be a number of rows");
 }
 
 /* 1 to 20 digits that are no more than 2^64 - 1. */
@@ -335,6 +355,8 @@ int watermark_from_json(struct watermark *out, const json_t *json,
 		rc = watermark_read_part(&w.identity, json, "identity", err);
 	if (!rc)
 		rc = watermark_read_mode(&w.update, json, err);
+	if (!rc)
+		rc = watermark_read_open(&w, json, err);
 	if (!rc)
 		rc = watermark_validate(&w, err);
 	if (rc)

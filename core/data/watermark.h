@@ -58,6 +58,11 @@ struct watermark {
 	/* The mark of a pipeline in mode update: others own the rows at its
 	 * target. */
 	bool update;
+	/* The mark of a pipeline in mode append without a key. So many of the
+	 * target's last rows lie past the mark. They are removed before rows
+	 * past it are read again. */
+	bool keyless;
+	int64_t open;
 };
 
 void watermark_init(struct watermark *w);

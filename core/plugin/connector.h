@@ -67,6 +67,8 @@ struct watermark_spec {
 	/* The column only puts rows in order, for a range: its type may be any
 	 * that can be. */
 	bool any_type;
+	/* A table without a key will do. See struct scan. */
+	bool keyless;
 };
 
 /* Rows by the value of the mark column: from `from` on, and before `to`. NULL:
@@ -113,6 +115,10 @@ struct scan {
 	 * particular order. Then `from` and `settled` are NULL too, and the
 	 * batches' marks mean nothing. */
 	const struct watermark_spec *mark;
+	/* Without a key no page may end among rows of one mark, and no
+	 * statement begin there. The position is a mark alone: rows beyond it
+	 * follow, and those of the batch's last mark may go on in the next
+	 * batch. */
 	const struct watermark *from; /* value NULL: the whole table */
 	const struct settled *settled;
 	const json_t *identity; /* put into each batch's watermark */
@@ -141,6 +147,12 @@ struct scan {
 static inline bool scan_is_ordered(const struct scan *s)
 {
 	return s->mark && !s->keys && !s->unordered;
+}
+
+/* Rows of one mark cannot be told apart: see struct scan. */
+static inline bool scan_is_keyless(const struct scan *s)
+{
+	return scan_is_ordered(s) && !s->schema->n_key;
 }
 
 /* Questions to a server before more is read from it. */

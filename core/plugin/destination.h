@@ -165,6 +165,11 @@ struct checkpoint {
 	 * missing, marks of the table that was there before. */
 	struct strlist others;
 	bool missing; /* recover without prepare: there is no target */
+	/* load: so many rows, the last of the target's raw table, are removed
+	 * in front of the batch's, in its transaction. They were left behind by
+	 * a run without a key that did not come to its end. SCHEMA: they are
+	 * not there. */
+	int64_t cut;
 	/* load: the highest mark that this pipeline has delivered, this batch
 	 * included, as the source's text; NULL: unknown. A stored version up to
 	 * it is our own, and the row just read replaces it even if its mark is

@@ -198,10 +198,10 @@ static const struct option load_options[] = {
 	  .default_text = "upsert",
 	  .choices = load_modes,
 	  .doc = "`append` keeps every version in TABLE_raw, with a view "
-		 "TABLE of the newest. `replace` loads everything and swaps "
-		 "it in, without a key and a watermark too. `update` changes "
-		 "the named columns of rows that are"
-		 " there, and of no others." },
+		 "TABLE of the newest; without a key TABLE shows every row. "
+		 "`replace` loads everything and swaps it in, without a key "
+		 "and a watermark too. `update` changes the named columns of "
+		 "rows that are there, and of no others." },
 	{ .name = "loaded_at",
 	  .type = OPTION_TEXT,
 	  OPTION_FIELD(struct pipeline_input, p.loaded_at),

@@ -89,6 +89,7 @@ void settings_watermark_spec(const struct pipeline_settings *p,
 		.settle = p->settle,
 		.tail = p->tail,
 		.nulls = p->nulls,
+		.keyless = p->mode == LOAD_APPEND,
 	};
 }
 

@@ -102,12 +102,30 @@ void target_refuse_folding(const struct target *target, const char *column,
 		     target->table, column);
 }
 
+int target_refuse_cut(const struct target *target, int64_t n, int64_t found,
+		      struct error *err)
+{
+	char *command = target_refresh_command(target);
+	int rc =
+		error_set(err, ERROR_SCHEMA,
+			  "table %s: the last %" PRId64 " rows are to be "
+			  "loaded again, for the run that loaded them did not "
+			  "come to its end, and %" PRId64 " of them are there: "
+			  "somebody has changed the table" ERROR_FIX
+			  "; %s builds it anew",
+			  target->table, n, found, command);
+
+	free(command);
+	return rc;
+}
+
 bool target_refuse_keyless(const struct target *target, struct problems *out)
 {
 	if (target->schema->n_key)
 		return false;
 	target_refuse(target, "no-key", "name the key's columns under key",
-		      target->mode == LOAD_REPLACE
+		      target->mode == LOAD_REPLACE ||
+				      target->mode == LOAD_APPEND
 			      ? "rows without a key cannot be loaded there: "
 				"when a batch is sent again, nothing tells "
 				"which of its rows have come"
@@ -121,6 +139,7 @@ bool target_lacks_key(const struct target *target, struct problems *out)
 	if (target->schema->n_key)
 		return false;
 	return (target->mode == LOAD_REPLACE && target->refresh) ||
+	       target->mode == LOAD_APPEND ||
 	       target_refuse_keyless(target, out);
 }
 

@@ -33,6 +33,10 @@ void target_refuse_folding(const struct target *target, const char *column,
 			   const char *fix, struct problems *out);
 
 /* no-key: has the source none? */
+/* SCHEMA: of the last `n` rows, which are to be loaded again, `found` are
+ * there. */
+int target_refuse_cut(const struct target *target, int64_t n, int64_t found,
+		      struct error *err);
 bool target_refuse_keyless(const struct target *target, struct problems *out);
 /* Has it none? Rows that are only added to a new table, in one transaction a
  * batch, need none; no-key otherwise. */

@@ -5,6 +5,7 @@
 #include "core/base/failpoint.h"
 #include "destinations/common/names.h"
 #include "destinations/common/refresh.h"
+#include "destinations/common/refusals.h"
 
 int sql_load_done(struct sql_mark *m, const struct batch *b, int rc,
 		  struct error *err)
@@ -64,6 +65,28 @@ static int load_rows(struct sql_mark *m, const struct batch *b,
 				 err);
 }
 
+/* The target's last `n` rows go. The next row gets the number of the first of
+ * them. */
+static int load_cut(struct sql_mark *m, int64_t n, struct error *err)
+{
+	const struct target *target = sql_mark_target(m);
+	const struct mark_facts facts = {
+		.texts = { [MARK_PIPELINE] = target->pipeline },
+		.numbers = { [MARK_ROWS_TOTAL] = m->seen.rows_total - n },
+	};
+	int64_t touched = 0;
+	int rc;
+
+	if (!n)
+		return 0;
+	rc = sql_mark_change(m, &m->engine->cut, NULL, &facts, &touched, err);
+	if (!rc && touched != n)
+		rc = target_refuse_cut(target, n, touched, err);
+	if (!rc)
+		m->seen.rows_total -= n;
+	return rc;
+}
+
 /* A refresh leaves the mark to the swap: the table that it speaks of is not
  * this one yet. */
 static int load_batch(struct sql_mark *m, const struct batch *b,
@@ -74,14 +97,17 @@ static int load_batch(struct sql_mark *m, const struct batch *b,
 	int64_t n = (int64_t)b->n_rows;
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint kept;
-	int rc = load_begin(m, n > 0, err);
+	int rc = load_begin(m, n > 0 || next->cut, err);
 
 	checkpoint_init(&kept);
 	checkpoint_keep(&kept, next, refresh ? NULL : m->stands);
 	if (!rc)
+		rc = load_cut(m, next->cut, err);
+	if (!rc)
 		rc = load_rows(m, b, &kept, &counts, err);
-	rc = load_end(m, refresh ? NULL : &kept, n + next->rows_beside, rc,
-		      err);
+	m->seen.rows_total += rc ? 0 : next->cut;
+	rc = load_end(m, refresh ? NULL : &kept,
+		      n + next->rows_beside - next->cut, rc, err);
 	checkpoint_release(&kept);
 	if (rc)
 		return rc;

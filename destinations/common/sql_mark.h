@@ -118,6 +118,9 @@ struct sql_mark_engine {
 	struct mark_statement hand_on, forget;
 	/* The mark of a table without rows says that it has none. */
 	struct mark_statement emptied;
+	/* The rows of a raw table whose numbers are beyond MARK_ROWS_TOTAL
+	 * go. */
+	struct mark_statement cut;
 	/* How many rows has the table that a refresh fills? */
 	struct mark_statement built;
 };

@@ -27,11 +27,12 @@ static char *ddl_view_sql(const char *create, const char *name,
 {
 	struct strbuf sql = STRBUF_INIT;
 
-	strbuf_addf(&sql,
-		    "%s %s AS SELECT * EXCLUDE (%s, %s, %s) FROM %s QUALIFY "
-		    "row_number() OVER (PARTITION BY ",
+	strbuf_addf(&sql, "%s %s AS SELECT * EXCLUDE (%s, %s, %s) FROM %s",
 		    create, name, NAME_RAW_BATCH, NAME_RAW_SEQ, NAME_RAW_LOADED,
 		    p->quoted_data);
+	if (!target->schema->n_key)
+		return strbuf_detach(&sql);
+	strbuf_addstr(&sql, " QUALIFY row_number() OVER (PARTITION BY ");
 	duckdb_target_sql_keys(&sql, target->schema);
 	strbuf_addf(&sql, " ORDER BY %s DESC) = 1", NAME_RAW_SEQ);
 	return strbuf_detach(&sql);

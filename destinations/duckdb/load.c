@@ -48,7 +48,7 @@ static int load_append_new(struct load *l, struct error *err)
 		.rows = d->rows,
 		.n_rows = duckdb_target_match_list(l, true),
 		.batch_id = l->next->batch_id ? l->next->batch_id : "",
-		.seq = d->mark.seen.rows_total + d->mark.refreshed,
+		.seq = d->mark.seen.rows_total + d->mark.refreshed + 1,
 		.loaded_at = clock_now_us(),
 	};
 	int rc;

@@ -127,7 +127,9 @@ int duckdb_target_preview_make(struct duckdb_target_destination *d,
 	for (size_t i = 0; !rc && i < ddl.n; i++)
 		rc = duck_exec(d->db, ddl.items[i], err);
 	free(d->pull);
-	d->pull = exists ? preview_pull(target, place, &copy, e) : NULL;
+	d->pull = exists && target->schema->n_key
+			  ? preview_pull(target, place, &copy, e)
+			  : NULL;
 	free(d->previewed);
 	d->previewed = xstrdup(target->refresh ? place->quoted_stage
 					       : place->quoted_data);

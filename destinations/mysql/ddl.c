@@ -63,8 +63,9 @@ static void ddl_create(struct strbuf *sb, const struct mysql_target_plan *plan,
 		sql_quote_name(sb, s->columns[i].name, '`');
 		strbuf_addf(sb, " %s", plan->wanted[i].name);
 		ddl_null(sb, &plan->wanted[i], schema_is_key(s, i));
-		strbuf_addstr(sb,
-			      i + 1 < s->n_columns || s->n_key ? ",\n" : ")\n");
+		strbuf_addstr(sb, i + 1 < s->n_columns || s->n_key || append
+					  ? ",\n"
+					  : ")\n");
 	}
 	if (append)
 		strbuf_addstr(sb,
@@ -75,6 +76,8 @@ static void ddl_create(struct strbuf *sb, const struct mysql_target_plan *plan,
 		strbuf_addstr(sb, "  PRIMARY KEY (");
 		plan_key_list(sb, s, '`');
 		strbuf_addstr(sb, append ? ", " NAME_RAW_SEQ "))\n" : "))\n");
+	} else if (append) {
+		strbuf_addstr(sb, "  PRIMARY KEY (" NAME_RAW_SEQ "))\n");
 	}
 	ddl_options(sb, d);
 }
@@ -183,10 +186,13 @@ void mysql_target_ddl_view(struct strbuf *sb, const struct place *place,
 	for (size_t i = 0; i < s->n_columns; i++)
 		if (!mysql_target_catalog_find(raw, s->columns[i].name))
 			ddl_view_column(sb, &separator, s->columns[i].name);
+	strbuf_addf(sb, "\nFROM %s r", place->rows);
+	if (!s->n_key)
+		return;
 	strbuf_addf(sb,
-		    "\nFROM %s r\n"
+		    "\n"
 		    "WHERE NOT EXISTS (SELECT 1 FROM %s n\n  WHERE ",
-		    place->rows, place->rows);
+		    place->rows);
 	for (size_t i = 0; i < s->n_key; i++) {
 		strbuf_addstr(sb, "n.");
 		sql_quote_name(sb, s->columns[s->key[i]].name, '`');
@@ -337,7 +343,7 @@ void mysql_target_ddl_copy(struct mysql_target_plan *plan,
 	if (exists)
 		ddl_alter(&plan->base.copy, plan, d, target, place->copy, steps,
 			  grown);
-	if (target->mode == LOAD_APPEND)
+	if (target->mode == LOAD_APPEND && target->schema->n_key)
 		ddl_copy_of_raw(plan, place, target);
 	for (size_t i = 0; exists && i < plan->table.n_columns; i++)
 		if (!plan->table.columns[i].generated)

@@ -205,7 +205,7 @@ static int load_append(struct mysql_target *d, const char *batch_id,
 {
 	int64_t base = d->mark.seen.rows_total + d->mark.refreshed;
 
-	if (d->target->preview)
+	if (d->target->preview && d->target->schema->n_key)
 		return mysql_target_preview_insert(d, &out->inserted, err);
 	return load_count(d, mysql_target_statement_append(d, batch_id, base),
 			  &out->inserted, err);
@@ -232,7 +232,7 @@ static int load_by_way(struct mysql_target *d, const struct checkpoint *next,
 {
 	enum mysql_target_way way = mysql_target_load_way(d);
 
-	if (!d->target->schema->n_key)
+	if (!d->target->schema->n_key && way != WAY_APPEND)
 		return load_insert(d, &out->inserted, err);
 	switch (d->target->preview && way == WAY_ONCE ? WAY_STEPS : way) {
 	case WAY_APPEND:

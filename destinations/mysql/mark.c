@@ -178,6 +178,9 @@ static const struct sql_mark_engine mysql_target_marks = {
 		     "  NOT EXISTS (SELECT 1 FROM " SQL_ROWS " t)",
 		     { MARK_PIPELINE },
 		     NULL },
+	.cut = { "DELETE FROM " SQL_ROWS " WHERE " NAME_RAW_SEQ " > ?",
+		 { MARK_ROWS_TOTAL },
+		 NULL },
 	.built = { "SELECT count(*) FROM " SQL_BUILDING, { MARK_NONE }, "1t" },
 };
 

@@ -97,7 +97,8 @@ int mysql_target_preview_make(struct mysql_target *d,
 		rc = preview_copy(d, plan, err);
 	if (!rc && d->target->schema->n_key)
 		rc = mysql_target_stage_like(d, d->place.fresh, true, err);
-	if (!rc && plan->base.inspection.table_exists && !d->target->refresh)
+	if (!rc && plan->base.inspection.table_exists && !d->target->refresh &&
+	    d->target->schema->n_key)
 		rc = preview_pull(d, plan, err);
 	d->previewed = plan->base.inspection.table_exists &&
 		       !plan->base.inspection.ddl.n;
@@ -156,7 +157,7 @@ static int explain_way(struct mysql_target *d, const struct mysql_target *real,
 	enum mysql_target_way way = mysql_target_load_way(d);
 	int rc = 0;
 
-	if (!s->n_key)
+	if (!s->n_key && way != WAY_APPEND)
 		return explain_statement(d, "insert",
 					 mysql_target_statement_insert(real),
 					 "s", out, err);

@@ -313,7 +313,7 @@ char *mysql_target_statement_append(const struct mysql_target *d,
 	strbuf_addf(&sb,
 		    ", %" PRId64 " + ROW_NUMBER() OVER (), UTC_TIMESTAMP(6)",
 		    base);
-	statement_from_newest(&sb, d);
+	(s->n_key ? statement_from_newest : statement_from_new)(&sb, d);
 	return strbuf_detach(&sb);
 }
 

@@ -14,7 +14,10 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 		sql_quote_name(sb, s->columns[i].name, '"');
 		strbuf_addf(sb, " %s%s%s", plan->wanted[i].name,
 			    schema_is_key(s, i) ? " NOT NULL" : "",
-			    i + 1 < s->n_columns || s->n_key ? ",\n" : ")");
+			    i + 1 < s->n_columns || s->n_key ||
+					    target->mode == LOAD_APPEND
+				    ? ",\n"
+				    : ")");
 	}
 	if (target->mode == LOAD_APPEND) {
 		strbuf_addstr(sb, "  " NAME_RAW_BATCH " text NOT NULL,\n"
@@ -22,6 +25,8 @@ static void ddl_create(struct strlist *out, struct strbuf *sb,
 				  "  " NAME_RAW_LOADED
 				  " timestamp with time zone NOT NULL)");
 		plan_push(out, sb);
+		if (!s->n_key)
+			return;
 		strbuf_addf(sb, "CREATE INDEX ON %s (", table);
 		plan_key_list(sb, s, '\"');
 		strbuf_addstr(sb, ", " NAME_RAW_SEQ ")");
@@ -185,13 +190,13 @@ void postgres_ddl_view(struct strbuf *sb, const struct place *place,
 	const struct schema *s = target->schema;
 	const char *separator = "";
 
-	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT DISTINCT ON (",
+	strbuf_addf(sb, "CREATE OR REPLACE VIEW %s AS\nSELECT ",
 		    place->readable);
 	for (size_t i = 0; i < s->n_key; i++) {
-		strbuf_addstr(sb, i ? ", " : "");
+		strbuf_addstr(sb, i ? ", " : "DISTINCT ON (");
 		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
 	}
-	strbuf_addstr(sb, ") ");
+	strbuf_addstr(sb, s->n_key ? ") " : "");
 	for (size_t i = 0; i < raw->n_columns; i++) {
 		if (name_is_own(raw->columns[i].name))
 			continue;
@@ -206,7 +211,10 @@ void postgres_ddl_view(struct strbuf *sb, const struct place *place,
 		separator = ", ";
 		sql_quote_name(sb, s->columns[i].name, '"');
 	}
-	strbuf_addf(sb, "\nFROM %s\nORDER BY ", place->rows);
+	strbuf_addf(sb, "\nFROM %s", place->rows);
+	if (!s->n_key)
+		return;
+	strbuf_addstr(sb, "\nORDER BY ");
 	for (size_t i = 0; i < s->n_key; i++) {
 		sql_quote_name(sb, s->columns[s->key[i]].name, '"');
 		strbuf_addstr(sb, ", ");

@@ -308,6 +308,9 @@ static int load_append(struct postgres_destination *d, const char *batch_id,
 	out->unchanged = (int64_t)d->order.n - out->inserted;
 	if (!rc)
 		rc = postgres_watch_end(d, &w, 2, params, out, err);
+	/* Without a key none is like a row that is there. */
+	if (!rc && !d->target->schema->n_key && out->unchanged)
+		rc = postgres_watch_left_out(d, out->unchanged, err);
 	free(base);
 	return rc;
 }

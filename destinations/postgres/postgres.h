@@ -218,6 +218,8 @@ bool postgres_signature_is_gone(const struct error *err);
 struct watch {
 	int64_t replacing, missing, appending;
 };
+/* The statements for it, where no key tells the rows apart. */
+void postgres_watch_keyless(struct postgres_destination *d);
 int postgres_watch_begin(struct postgres_destination *d, int n,
 			 const char *const *params, struct watch *out,
 			 struct error *err);

@@ -305,7 +305,10 @@ static char *statement_insert_raw(const struct postgres_destination *d)
 		    d->rows, d->columns.data);
 	statement_columns(&sb, d->target->schema, "s");
 	strbuf_addstr(&sb, ", $1, $2 + row_number() OVER (), now()");
-	statement_from_raw(&sb, d);
+	if (!d->target->schema->n_key)
+		strbuf_addstr(&sb, "\nFROM " STAGE " s");
+	else
+		statement_from_raw(&sb, d);
 	return strbuf_detach(&sb);
 }
 
@@ -462,22 +465,23 @@ void postgres_statements_release(struct postgres_destination *d)
 void postgres_statements_make(struct postgres_destination *d,
 			      const struct postgres_plan *plan)
 {
+	const char *marks = d->target->soft_delete;
 	const struct catalog_column *soft =
-		d->target->soft_delete
-			? postgres_catalog_find(&d->table,
-						d->target->soft_delete)
-			: NULL;
+		marks ? postgres_catalog_find(&d->table, marks) : NULL;
+	bool keyed = d->target->schema->n_key;
 
 	d->mark.soft_delete =
 		soft_delete_of(d->target, soft ? soft->type.name : NULL);
 	strbuf_reset(&d->columns);
 	statement_columns(&d->columns, d->target->schema, NULL);
 	postgres_statements_release(d);
-	if (d->target->preview && plan->table.exists && !d->target->refresh)
+	if (d->target->preview && plan->table.exists && keyed &&
+	    !d->target->refresh)
 		d->sql_pull = statement_pull(d, plan);
-	if (d->table.filters)
+	postgres_watch_keyless(d);
+	if (d->table.filters && keyed)
 		statement_watch(d, plan);
-	if (d->table.filters && d->target->mode != LOAD_UPDATE)
+	if (d->table.filters && keyed && d->target->mode != LOAD_UPDATE)
 		d->sql_left_out = statement_left_out(d, plan);
 	if (d->table.filters || d->target->mode != LOAD_APPEND)
 		d->sql_missing = statement_missing(d);

@@ -81,6 +81,17 @@ static int watch_count(struct postgres_destination *d, const char *sql, int n,
 	return sql ? pg_exec_count(d->pg, sql, n, params, out, err) : 0;
 }
 
+void postgres_watch_keyless(struct postgres_destination *d)
+{
+	if (!d->table.filters || d->target->schema->n_key ||
+	    d->target->mode != LOAD_APPEND)
+		return;
+	d->sql_appending = xstrdup("SELECT FROM " STAGE);
+	d->sql_appended = xstrfmt("SELECT FROM %s t WHERE t." NAME_RAW_BATCH
+				  " = $1 AND t." NAME_RAW_SEQ " > $2::bigint",
+				  d->rows);
+}
+
 int postgres_watch_begin(struct postgres_destination *d, int n,
 			 const char *const *params, struct watch *out,
 			 struct error *err)
@@ -112,7 +123,7 @@ static int watch_look(struct postgres_destination *d, const struct watch *w,
 		rc = watch_count(d, d->sql_appended, n, params, &found, err);
 		*lost = w->appending -
 			(done->inserted < found ? done->inserted : found);
-		if (!*lost && !rc)
+		if (!*lost && !rc && d->sql_left_out)
 			rc = watch_count(d, d->sql_left_out, 0, NULL, lost,
 					 err);
 		return rc;

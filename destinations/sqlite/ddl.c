@@ -106,6 +106,11 @@ void sqlite_target_ddl_view(struct strbuf *sb, const struct place *place,
 
 	strbuf_addf(sb, "CREATE VIEW %s AS\nSELECT ", place->readable);
 	ddl_view_columns(sb, target, raw);
+	if (!s->n_key) {
+		strbuf_addstr(sb, "\nFROM ");
+		sql_quote_name(sb, place->base, '"');
+		return;
+	}
 	strbuf_addstr(sb, "\nFROM (SELECT *, row_number() OVER (\n"
 			  "  PARTITION BY ");
 	plan_key_list(sb, s, '"');
@@ -235,7 +240,7 @@ static int ddl_raw(struct sqlite_plan *plan, struct error *err)
 		plan_push(out, &sb);
 	strbuf_reset(&sb);
 	sqlite_target_ddl_raw_index(&sb, place, target);
-	if (!rc && !has_index)
+	if (!rc && !has_index && target->schema->n_key)
 		plan_push(out, &sb);
 	strbuf_release(&sb);
 	free(index);

@@ -210,6 +210,9 @@ static const struct sql_mark_engine sqlite_marks = {
 		     "  NOT EXISTS (SELECT 1 FROM " SQL_ROWS ")",
 		     { MARK_PIPELINE },
 		     NULL },
+	.cut = { "DELETE FROM " SQL_ROWS " WHERE " NAME_RAW_SEQ " > ?1",
+		 { MARK_ROWS_TOTAL },
+		 NULL },
 	.built = { "SELECT count(*) FROM " SQL_BUILDING, { MARK_NONE }, "1t" },
 };
 

@@ -93,7 +93,8 @@ static int preview_statements(struct sqlite_target *d,
 			      const struct sqlite_plan *plan, struct error *err)
 {
 	struct catalog_table copy;
-	bool pulls = plan->table.plain && !target->refresh;
+	bool pulls =
+		plan->table.plain && !target->refresh && target->schema->n_key;
 	int rc;
 
 	sqlite_target_catalog_init(&copy);

@@ -65,6 +65,8 @@ static void statement_equal(struct statement *s, const char *operator, size_t i,
 
 static void statement_key_equal(struct statement *s)
 {
+	if (!s->schema->n_key)
+		strbuf_addstr(&s->sql, "true");
 	for (size_t i = 0; i < s->schema->n_key; i++) {
 		strbuf_addstr(&s->sql, i ? " AND " : "");
 		statement_equal(s, "=", s->schema->key[i], false);
@@ -305,7 +307,7 @@ static void statement_append(struct statement *s, const char *table,
 			       ", " NAME_RAW_LOADED ")\nSELECT ");
 	statement_values(s);
 	strbuf_addf(&s->sql, ", ?%zu, ?%zu, ?%zu", n + 1, n + 2, n + 3);
-	if (refresh)
+	if (refresh || !s->schema->n_key)
 		return;
 	strbuf_addstr(&s->sql, "\nWHERE ");
 	statement_is_new(s, table);

@@ -49,7 +49,7 @@ static int swap_view(struct sqlite_target *d, struct error *err)
 		rc = sqlite_exec(d->db, sql.data, err);
 	strbuf_reset(&sql);
 	sqlite_target_ddl_raw_index(&sql, &d->place, d->target);
-	if (!rc)
+	if (!rc && d->target->schema->n_key)
 		rc = sqlite_exec(d->db, sql.data, err);
 	sqlite_target_catalog_release(&raw);
 	strbuf_release(&sql);

@@ -12,6 +12,7 @@
 #include "core/sync/parts/about.h"
 #include "core/sync/parts/changing.h"
 #include "core/sync/parts/kept.h"
+#include "core/sync/parts/keyless.h"
 #include "core/sync/parts/others.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/parts/stamp.h"
@@ -101,6 +102,7 @@ static void look_at_config(struct look *l)
 static void look_at_columns(struct look *l)
 {
 	struct check_result *out = l->out;
+	struct error err = ERROR_INIT;
 
 	out->n_columns = l->schema.n_columns;
 	out->columns = xcalloc(out->n_columns + 1, sizeof(*out->columns));
@@ -112,7 +114,10 @@ static void look_at_columns(struct look *l)
 			xstrdup(c->type.native ? c->type.native
 					       : type_kind_name(c->type.kind));
 	}
-	if (!l->schema.n_key && l->p->mode != LOAD_REPLACE)
+	if (keyless_check(l->p, &l->schema, &err))
+		problems_add_error(&out->problems, "rows-twice", &err);
+	if (!l->schema.n_key && l->p->mode != LOAD_REPLACE &&
+	    l->p->mode != LOAD_APPEND)
 		problems_add(&out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
 			     "no-key", "key: [COLUMN, ...]",
 			     "table %s has no key; %s needs one",

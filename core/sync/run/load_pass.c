@@ -9,6 +9,7 @@
 #include "core/sync/parts/load.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/run/dead_letter.h"
+#include "core/sync/run/keyless.h"
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
 
@@ -47,6 +48,8 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 		mark.strategy = STRATEGY_NONE;
 		mark.identity = json_incref(r->identity);
 	}
+	if (r->keyless.on)
+		run_keyless_mark(r, b, &mark);
 	watermark_set_columns(&mark, &r->schema, &r->gone);
 	json_decref(mark.shape);
 	mark.shape = json_incref(r->shape);
@@ -64,8 +67,9 @@ static void run_checkpoint(struct run *r, const struct batch *b,
 	next->fence = r->target.writer.fence ? r->target.writer.fence
 					     : r->checkpoint.fence;
 	next->rows_beside = r->rows_beside;
-	next->rows_total =
-		r->checkpoint.rows_total + (int64_t)b->n_rows + r->rows_beside;
+	next->cut = r->keyless.cut;
+	next->rows_total = r->checkpoint.rows_total + (int64_t)b->n_rows +
+			   r->rows_beside - r->keyless.cut;
 	run_identity(r, digest, next);
 }
 
@@ -109,6 +113,7 @@ static int run_loaded(struct run *r, const struct read_batch *rb,
 	if (!r->target.refresh && mirrors)
 		xassign(&r->out->watermark_after, next->watermark);
 	r->rows_beside = 0;
+	r->keyless.cut = 0;
 	r->task->ops->loaded(r, &rb->batch);
 	if (!r->target.refresh)
 		letters_loaded(&r->letters, &rb->batch);
@@ -281,6 +286,7 @@ int task_finish(struct run *r, const struct read_batch *last, struct error *err)
 
 	run_checkpoint(r, &last->batch, &last->digest, &next);
 	moved = last->batch.watermark.value || last->batch.watermark.pending;
+	moved |= r->keyless.cut > 0;
 	moved = moved && (!r->checkpoint.watermark ||
 			  strcmp(r->checkpoint.watermark, next.watermark) != 0);
 	if (r->target.refresh && !r->target.preview)

@@ -3,6 +3,7 @@
 #include "core/base/alloc.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/shape.h"
+#include "core/sync/run/keyless.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/target_check.h"
 
@@ -46,6 +47,15 @@ int run_tell_ledger(struct run *r, struct error *err)
 	return ledger_begin(r->store, r->out, err);
 }
 
+/* A run that becomes a refresh begins at no mark. */
+static int locate_keyless(struct run *r, struct error *err)
+{
+	bool refresh = r->target.refresh;
+	int rc = run_keyless_look(r, false, err);
+
+	return rc || refresh == r->target.refresh ? rc : run_recover(r, err);
+}
+
 /* Look at the mark before anything is written. A table that was dropped and
  * made anew, or another server at that address, then changes nothing here. */
 int run_locate(struct run *r, struct error *err)
@@ -55,6 +65,7 @@ int run_locate(struct run *r, struct error *err)
 	/* A destination may look ahead, to prepare. */
 	lease_keeper_writer(r->keeper, &r->target.writer);
 	rc = run_recover(r, err);
+	rc = rc ? rc : locate_keyless(r, err);
 	rc = rc ? rc : target_check_run(r, err);
 	if (!rc)
 		rc = r->task->ops->locate(r, err);
@@ -93,6 +104,8 @@ int run_prepare(struct run *r, struct error *err)
 	r->target.writer.claim = false;
 	r->target.writer.predecessor = NULL;
 	rc = run_recover(r, err);
+	if (!rc)
+		rc = run_keyless_look(r, true, err);
 	if (!rc)
 		xassign(&r->window_from, r->checkpoint.watermark);
 	return rc;

@@ -10,6 +10,7 @@
 #include "core/sync/parts/reach.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/run/in_place.h"
+#include "core/sync/run/keyless.h"
 #include "core/sync/run/run.h"
 
 /* With source and destination in one table, a row that still has the mark it
@@ -80,6 +81,8 @@ static int run_open_source(struct run *r, struct error *err)
 					      err);
 	if (rc)
 		about_table(err, r->p->source_table);
+	if (!rc)
+		rc = run_keyless_check(r, err);
 	if (!rc)
 		rc = run_find_in_place(r, err);
 	if (!rc)

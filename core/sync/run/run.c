@@ -57,6 +57,8 @@ void run_release(struct run *r)
 	schema_release(&r->schema);
 	schema_release(&r->written);
 	watermark_release(&r->from);
+	watermark_release(&r->keyless.mark);
+	watermark_release(&r->keyless.before);
 	settled_release(&r->settled);
 	checkpoint_release(&r->checkpoint);
 	json_decref(r->identity);
@@ -80,6 +82,21 @@ void run_tick(void *ctx)
 bool run_moves_mark(const struct run *r)
 {
 	return !r->target.refresh && task_has(r->task, TASK_MOVES_MARK);
+}
+
+int run_check_bounds(const struct run *r, struct error *err)
+{
+	bool bounded = r->options->max_batches || r->options->max_us;
+
+	if (!r->target.refresh || !bounded)
+		return 0;
+	return error_set(
+		err, ERROR_CONFIG,
+		"%s is loaded whole and swapped in at its end (%s), so "
+		"%s would never let it end; run it without",
+		r->p->name,
+		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh",
+		r->options->max_batches ? "--max-batches" : "--max-seconds");
 }
 
 size_t run_batch_rows(const struct run *r)

@@ -46,6 +46,15 @@ struct run {
 	bool again; /* a column, or what shapes rows, has made every row new */
 	/* Columns that the source has no longer and the target keeps. */
 	struct strlist gone;
+	/* keyless.h: no key tells the rows apart, and all are kept. */
+	struct {
+		bool on;
+		struct watermark mark; /* up to it every row is there */
+		struct watermark before; /* the mark of the last batch */
+		int64_t open; /* rows of this pass behind it */
+		int64_t cut; /* and of an earlier one: to be removed */
+		int64_t total; /* the target's rows, by its mark */
+	} keyless;
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
 	struct run_verify *verify; /* NULL: not asked for */
@@ -76,6 +85,8 @@ size_t run_batch_rows(const struct run *r);
 /* Open both ends and describe the source; nothing is written. The source's
  * error comes before the destination's. */
 int run_open(struct run *r, struct error *err);
+/* A refresh has to come to its end. */
+int run_check_bounds(const struct run *r, struct error *err);
 /* Find the mark, check that the target is ours, and prepare it. */
 int run_locate(struct run *r, struct error *err);
 /* Ask the destination where the mark is. The destination's own row is the

@@ -9,8 +9,6 @@
 
 static int run_check_options(struct run *r, struct error *err)
 {
-	bool bounded = r->options->max_batches || r->options->max_us;
-
 	if (changing_refuse(r->p, err))
 		return -ERROR_CONFIG;
 	if (r->verify && run_verify_check(r->p, err))
@@ -23,15 +21,7 @@ static int run_check_options(struct run *r, struct error *err)
 			"to refresh; to read all rows again: tidemark "
 			"watermark reset %s",
 			r->p->name, settings_call(r->p));
-	if (!r->target.refresh || !bounded)
-		return 0;
-	return error_set(
-		err, ERROR_CONFIG,
-		"%s is loaded whole and swapped in at its end (%s), so "
-		"%s would never let it end; run it without",
-		r->p->name,
-		r->p->mode == LOAD_REPLACE ? "mode replace" : "--full-refresh",
-		r->options->max_batches ? "--max-batches" : "--max-seconds");
+	return run_check_bounds(r, err);
 }
 
 /* The settled point comes before the snapshot that serves the first row. */

@@ -209,6 +209,9 @@ static int driver_judge(struct driver *d, struct error *err)
 		rc = driver_ask_again(d, err);
 	if (!rc && !d->compare.keyless)
 		rc = driver_excuse(d, err);
+	/* Equal rows have one mark. */
+	if (!rc && d->compare.keyless && d->suspects.n)
+		rc = d->terms->excuse(d, err);
 	if (rc)
 		return rc;
 	driver_count(d);
