@@ -8,6 +8,7 @@
 #include "clients/pg_message.h"
 #include "clients/pg_named.h"
 #include "clients/pg_parameters.h"
+#include "clients/pg_pooler.h"
 #include "clients/pg_resolve.h"
 #include "clients/pg_session.h"
 #include "clients/pg_sqlstate.h"
@@ -58,20 +59,16 @@ struct pg_wish {
 	const struct pg_options *options;
 };
 
-static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
-		       struct error *err)
+int pg_sign_in(struct pg *pg, const struct connection *conn,
+	       const struct pg_options *options, struct error *err)
 {
-	const struct pg_wish *wish = ctx;
-	const struct connection *conn = wish->conn;
 	struct pg_target target = { .host = NULL };
-	struct pg *pg = pg_new(conn);
 	int rc = pg_resolve(&target, &conn->url, pg->where, err);
 
-	pg->slot = *slot;
 	if (!rc) {
 		struct pg_parameters p;
-		pg_parameters_fill(&p, conn, &target,
-				   wish->options->application, PQlibVersion());
+		pg_parameters_fill(&p, conn, &target, options->application,
+				   PQlibVersion());
 		pg->conn = PQconnectStartParams(p.keywords, p.values, 1);
 		pg_parameters_release(&p);
 		/* Also of a service or password file. */
@@ -83,8 +80,23 @@ static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
 		PQsetnonblocking(pg->conn, 1);
 		PQsetNoticeReceiver(pg->conn, pg_notice, &pg->sql);
 		pg->cancel = PQgetCancel(pg->conn);
-		rc = pg_pin(pg, wish->options, err);
 	}
+	return rc;
+}
+
+static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
+		       struct error *err)
+{
+	const struct pg_wish *wish = ctx;
+	struct pg *pg = pg_new(wish->conn);
+	int rc;
+
+	pg->slot = *slot;
+	rc = pg_sign_in(pg, wish->conn, wish->options, err);
+	if (!rc)
+		rc = pg_pin(pg, wish->options, err);
+	if (!rc)
+		rc = pg_pooler_check(pg, wish->conn, pg->pid, err);
 	if (rc)
 		pg_end(pg);
 	else
@@ -110,6 +122,7 @@ void pg_end(void *session)
 	pthread_mutex_destroy(&pg->cancel_lock);
 	free(pg->where);
 	free(pg->user);
+	free(pg->pid);
 	free(pg->sql);
 	free(pg);
 }

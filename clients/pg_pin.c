@@ -80,20 +80,29 @@ void pg_pin_ask(const struct pg *pg, const char *more, struct strbuf *sql)
 		strbuf_addf(sql, "%s; ", more);
 }
 
+/* The same as when it was asked first? */
+static bool pg_pin_is_same(char **was, const char *is)
+{
+	if (!*was)
+		*was = xstrdup(is);
+	return is && !strcmp(is, *was);
+}
+
 /* A role that the session was given at its beginning (ALTER ROLE ... SET role)
- * is lost when it is reset. */
+ * is lost when it is reset. A pooler may give us another session. */
 static int pg_pin_user(struct pg *pg, const PGresult *r, struct error *err)
 {
-	const char *is = pg_value(r, 0, (int)pg->n_pins);
+	bool same_user =
+		pg_pin_is_same(&pg->user, pg_value(r, 0, (int)pg->n_pins));
+	bool same_pid =
+		pg_pin_is_same(&pg->pid, pg_value(r, 0, (int)pg->n_pins + 1));
 
-	if (!pg->user)
-		pg->user = xstrdup(is);
-	if (is && !strcmp(is, pg->user))
+	if (same_user && same_pid)
 		return 0;
 	pg->lost = true;
 	return error_set(err, ERROR_TRANSIENT,
-			 "%s: the session's role is not what it was",
-			 pg->where);
+			 "%s: the session's %s is not what it was", pg->where,
+			 same_user ? "process" : "role");
 }
 
 /* The one answer with rows; NULL if there is none. */
@@ -134,7 +143,7 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	/* A session waits for the other end as long as that takes. */
 	if (pg_server_version(pg) >= PG_PIN_IDLE)
 		strbuf_addstr(&sql, "SET idle_session_timeout = 0; ");
-	pg_pin_ask(pg, ", current_user", &sql);
+	pg_pin_ask(pg, ", current_user, pg_catalog.pg_backend_pid()", &sql);
 	if (options->settings)
 		strbuf_addstr(&sql, options->settings);
 	rc = pg_exec_begin(pg, sql.data, err);

@@ -49,6 +49,7 @@ struct pg {
 	bool lost; /* given up: fit only for pg_close */
 	size_t n_pins; /* settings that are pinned */
 	char *user; /* current_user when it was pinned first; owned */
+	char *pid; /* the server's process, at the same time; owned */
 	struct pool_slot slot;
 	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
@@ -66,6 +67,9 @@ int pg_ahead_take(struct pg *pg, struct pg_result **out, const char *sql, int n,
 		  const char *const *params, struct error *err);
 
 struct pg *pg_new(const struct connection *conn);
+/* In pg_open.c: connect. */
+int pg_sign_in(struct pg *pg, const struct connection *conn,
+	       const struct pg_options *options, struct error *err);
 /* In pg_open.c: close the session itself. */
 void pg_end(void *session);
 /* In pg_pool.c: all that shapes a session. */
