@@ -123,6 +123,7 @@ void pg_end(void *session)
 	free(pg->where);
 	free(pg->user);
 	free(pg->pid);
+	free(pg->writes);
 	free(pg->sql);
 	free(pg);
 }

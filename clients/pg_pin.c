@@ -88,21 +88,30 @@ static bool pg_pin_is_same(char **was, const char *is)
 	return is && !strcmp(is, *was);
 }
 
-/* A role that the session was given at its beginning (ALTER ROLE ... SET role)
- * is lost when it is reset. A pooler may give us another session. */
-static int pg_pin_user(struct pg *pg, const PGresult *r, struct error *err)
-{
-	bool same_user =
-		pg_pin_is_same(&pg->user, pg_value(r, 0, (int)pg->n_pins));
-	bool same_pid =
-		pg_pin_is_same(&pg->pid, pg_value(r, 0, (int)pg->n_pins + 1));
+/* Facts behind the settings. A role that the session was given at its beginning
+ * (ALTER ROLE ... SET role) is lost when it is reset. A pooler may give us
+ * another session. Another server may be the one to write to by now. */
+#define PG_PIN_FACTS                                                           \
+	", current_user, pg_backend_pid(),"                                    \
+	" concat(pg_is_in_recovery(), "                                        \
+	"current_setting('transaction_read_only'))"
 
-	if (same_user && same_pid)
+static int pg_pin_facts(struct pg *pg, const PGresult *r, struct error *err)
+{
+	int n = (int)pg->n_pins;
+	const char *other =
+		!pg_pin_is_same(&pg->user, pg_value(r, 0, n))	   ? "role"
+		: !pg_pin_is_same(&pg->pid, pg_value(r, 0, n + 1)) ? "process"
+		: !pg_pin_is_same(&pg->writes, pg_value(r, 0, n + 2))
+			? "right to write"
+			: NULL;
+
+	if (!other)
 		return 0;
 	pg->lost = true;
 	return error_set(err, ERROR_TRANSIENT,
 			 "%s: the session's %s is not what it was", pg->where,
-			 same_user ? "process" : "role");
+			 other);
 }
 
 /* The one answer with rows; NULL if there is none. */
@@ -143,7 +152,7 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	/* A session waits for the other end as long as that takes. */
 	if (pg_server_version(pg) >= PG_PIN_IDLE)
 		strbuf_addstr(&sql, "SET idle_session_timeout = 0; ");
-	pg_pin_ask(pg, ", current_user, pg_catalog.pg_backend_pid()", &sql);
+	pg_pin_ask(pg, PG_PIN_FACTS, &sql);
 	if (options->settings)
 		strbuf_addstr(&sql, options->settings);
 	rc = pg_exec_begin(pg, sql.data, err);
@@ -152,7 +161,7 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	if (!rc)
 		rc = pg_pin_compare(pg, r, err);
 	if (!rc)
-		rc = pg_pin_user(pg, r, err);
+		rc = pg_pin_facts(pg, r, err);
 	PQclear(r);
 	strbuf_release(&sql);
 	return rc;

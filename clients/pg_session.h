@@ -50,6 +50,7 @@ struct pg {
 	size_t n_pins; /* settings that are pinned */
 	char *user; /* current_user when it was pinned first; owned */
 	char *pid; /* the server's process, at the same time; owned */
+	char *writes; /* a primary, and may it write? The same; owned */
 	struct pool_slot slot;
 	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
