@@ -265,25 +265,6 @@ def test_limit_of_open_files(tidemark, make_source, make_destination):
     check_equal(source, destination, tables)
 
 
-@pytest.mark.threads
-def test_killed_again_and_again(tidemark, make_source, make_destination):
-    """Writers on 30 tables, and a watch that is killed every second."""
-    source, destination = make_source("postgres"), make_destination("postgres")
-    tables = fill(source, 30, 50)
-    configure(tidemark, source, destination, tables, batch={"rows": 20})
-    with workload.Writers(source, tables):
-        for _ in range(6):
-            run = tidemark.start("run", "--jobs", "8", "--watch", "1s")
-            time.sleep(1.5)
-            run.kill()
-    workload.settle(source)
-    tidemark.run("--jobs", "8", "--wait", "60s")
-    check_equal(source, destination, tables)
-    again = tidemark.run("--jobs", "8")
-    assert sum(each["rows_inserted"] + each["rows_updated"]
-               for each in again.json()["pipelines"]) == 0
-
-
 @pytest.mark.parametrize("bound", ["key", "server"])
 def test_few_sessions(tidemark, own_cluster, bound):
     """One connection is both ends, and has room for three pipelines at most:

@@ -62,7 +62,7 @@ def passes_of(tidemark):
     return [found.get(name, 0) for name in tidemark.pipelines]
 
 
-def watch_and_kill(tidemark, seconds, chance):
+def watch_and_kill(tidemark, seconds, chance, *args):
     """How many times it was killed, and how many of these in mid-run. Most
     kills are aimed there, because a watch mostly rests. On a busy machine this
     goes on for as long as it takes, and each watch lives longer. A watch begins
@@ -74,7 +74,7 @@ def watch_and_kill(tidemark, seconds, chance):
             time.monotonic() < end + 120 and
             min(passes_of(tidemark)) < seconds / 10 + 2):
         patience *= 1.0 if time.monotonic() < end else 1.5
-        running = tidemark.start("run", "--watch", "1s")
+        running = tidemark.start("run", "--watch", "1s", *args)
         time.sleep(chance.uniform(0.7, 4.0) * patience)
         if chance.random() < 0.75:
             wait_for(lambda: at_work(tidemark, running) or
