@@ -1,13 +1,9 @@
 """`tidemark backfill` on days when others are at work too: given up and begun
 anew, over a store that several machines share, beside a changing table."""
 
-import fcntl
 import os
 import re
 import signal
-import struct
-import subprocess
-import termios
 import time
 
 import pytest
@@ -16,6 +12,7 @@ import workload
 from bench import EXIT_OK, EXIT_STOPPED, sync_items
 from oracle import check_items
 from servers import wait_for
+from terminal import on_a_terminal, read_terminal
 from test_backfill import chunks, damage, in_store, no_rows_left
 
 
@@ -119,35 +116,6 @@ def test_workers_over_a_store_that_is_a_server(tidemark, source,
     tidemark.run()
     check_items(source, destination)
     no_rows_left(destination)
-
-
-def on_a_terminal(tidemark, *args):
-    """Run on a terminal of its own, which Ctrl-C can be typed into; the process
-    and our end."""
-    ours, theirs = os.openpty()
-
-    def take():
-        os.setsid()
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, 300, 0, 0))
-    process = subprocess.Popen([tidemark.binary, *args], stdin=theirs,
-                               stdout=theirs, stderr=theirs,
-                               env=tidemark.command_env(), cwd=tidemark.dir,
-                               preexec_fn=take)
-    os.close(theirs)
-    return process, ours
-
-
-def read_terminal(ours, *until):
-    """All that is shown, or as much as has all of the patterns."""
-    text = b""
-    while not until or not all(re.search(each, text) for each in until):
-        try:
-            text += os.read(ours, 4096)
-        except OSError:  # nobody has the other end any more
-            break
-    return text
 
 
 @pytest.mark.parametrize("workers", ("1", "2"))

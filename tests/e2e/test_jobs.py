@@ -231,13 +231,13 @@ def test_table_that_fails_is_no_dead_server(tidemark, make_source,
 def test_signal_ends_all_at_their_batch(tidemark, make_source,
                                         make_destination):
     source, destination = make_source("postgres"), make_destination("postgres")
-    tables = fill(source, 6, 200)
+    tables = fill(source, 11, 200)
     configure(tidemark, source, destination, tables, batch={"rows": 10},
               pace={"rows_per_second": 20})
-    run = tidemark.start("run", "--json", "--jobs", "3")
+    run = tidemark.start("run", "--json", "--jobs", "8")
     wait_for(lambda: not run.alive() or
              len(state(
-                 tidemark, "SELECT DISTINCT pipeline FROM batches")) == 3,
+                 tidemark, "SELECT DISTINCT pipeline FROM batches")) == 8,
              what="a batch of each")
     run.signal(signal.SIGTERM)
     done = run.wait().expect(EXIT_STOPPED)
