@@ -166,6 +166,11 @@ static int layout_choose(struct source_layout *l,
 		if (l->all[i].expression && layout_find(l, l->all[i].name) < 0)
 			l->columns[l->n_columns++] = &l->all[i];
 	}
+	if (!rc && !l->n_columns)
+		return error_set(err, ERROR_SCHEMA,
+				 "table %s has no columns; there is nothing to "
+				 "copy until it has one",
+				 source->table);
 	return rc;
 }
 

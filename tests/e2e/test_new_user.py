@@ -1,111 +1,122 @@
 """A new user's first hour: `init` for a database of many kinds of tables, then
 `check`, `run` and `verify`. Nothing is left out without a word."""
 
-import os
+import re
 
 import pytest
+import yaml
 
-from bench import EXIT_OK
+import varied_tables
+from bench import EXIT_OK, EXIT_SCHEMA
+from servers import APP, CANARY
 
-WIDE = ", ".join(f"c{n} int" for n in range(400))
-POSTGRES = """
-CREATE TABLE orders (id bigserial PRIMARY KEY, total numeric(12,2),
-  updated_at timestamptz NOT NULL DEFAULT now());
-CREATE INDEX ON orders (updated_at);
-INSERT INTO orders (total) SELECT n / 7.0 FROM generate_series(1, 500) n;
-CREATE TABLE kinds (code text PRIMARY KEY, title text);
-INSERT INTO kinds VALUES ('a', 'one'), ('b', NULL);
-CREATE TABLE plain (t text, n int);
-INSERT INTO plain VALUES ('x', 1), ('x', 1), (NULL, NULL), ('NaN', 2);
-CREATE TABLE floats (id int PRIMARY KEY, f float8, g float4, t text);
-INSERT INTO floats VALUES (1, 'NaN', 'NaN', 'NaN'), (2, 'Infinity',
-  '-Infinity', ''), (3, '-0', 0, 'null');
-CREATE TABLE coded (n int, code text NOT NULL UNIQUE);
-INSERT INTO coded VALUES (1, 'c'), (2, 'd');
-CREATE TABLE pairs (a int NOT NULL, b int NOT NULL, v text, UNIQUE (b, a));
-INSERT INTO pairs SELECT n / 3, n % 3, n FROM generate_series(1, 9) n;
-CREATE TABLE loose (a int UNIQUE, v text);
-INSERT INTO loose VALUES (NULL, 'x'), (NULL, 'x'), (1, 'y');
-CREATE TABLE parts (id int, day date NOT NULL, PRIMARY KEY (id, day))
-  PARTITION BY RANGE (day);
-CREATE TABLE parts_old PARTITION OF parts FOR VALUES FROM (MINVALUE)
-  TO ('2024-01-01');
-CREATE TABLE parts_new PARTITION OF parts DEFAULT;
-INSERT INTO parts SELECT n, date '2023-12-25' + n FROM generate_series(1, 20) n;
-CREATE TABLE bagged (id int) PARTITION BY HASH (id);
-CREATE TABLE bagged_0 PARTITION OF bagged FOR VALUES WITH
-  (MODULUS 2, REMAINDER 0);
-CREATE TABLE bagged_1 PARTITION OF bagged FOR VALUES WITH
-  (MODULUS 2, REMAINDER 1);
-INSERT INTO bagged SELECT n % 4 FROM generate_series(1, 40) n;
-CREATE UNLOGGED TABLE unlogged (id uuid PRIMARY KEY, j jsonb);
-INSERT INTO unlogged VALUES (gen_random_uuid(), '{"a": [1, null]}');
-CREATE TABLE "Odd ""Name.1" ("Key, of it" int PRIMARY KEY, "ünï" text);
-INSERT INTO "Odd ""Name.1" VALUES (1, 'ä');
-CREATE TABLE empty (a int, b text);
-CREATE TABLE self (LIKE kinds);
-INSERT INTO self SELECT * FROM kinds;
-CREATE VIEW per_kind AS SELECT k.title, count(o.id) AS n FROM kinds k
-  LEFT JOIN orders o ON o.id < 3 GROUP BY k.title;
-CREATE VIEW recent AS SELECT id, updated_at FROM orders WHERE id > 490;
-CREATE VIEW joined AS SELECT o.id, k.code FROM orders o, kinds k
-  WHERE o.id < 4;
-CREATE MATERIALIZED VIEW stored AS SELECT total FROM orders WHERE id < 6;
-CREATE SCHEMA other;
-CREATE TABLE other.kinds (code text, at timestamp);
-INSERT INTO other.kinds VALUES ('z', '2024-01-01 10:00'), ('z', NULL);
-CREATE TABLE other.wide (id int PRIMARY KEY, {wide});
-INSERT INTO other.wide (id, c7) VALUES (1, 2), (2, NULL);
-CREATE TABLE other.wide_bag ({wide});
-INSERT INTO other.wide_bag (c1, c399) VALUES (1, 2), (1, 2)
+# All that has rows of its own, but partitions and what an extension brings.
+POSTGRES_RELATIONS = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n
+ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND
+n.nspname IN ('public', 'other')
 """
-MYSQL = """
-CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, total decimal(12,2),
-  updated_at timestamp(6) NOT NULL DEFAULT now(6));
-INSERT INTO orders (total) VALUES (1.5), (2), (NULL);
-CREATE TABLE lookup (id int PRIMARY KEY, title varchar(20));
-INSERT INTO lookup VALUES (1, 'a'), (2, 'b');
-CREATE TABLE kinds (code varchar(10) PRIMARY KEY, title text);
-INSERT INTO kinds VALUES ('a', 'one'), ('b', NULL);
-CREATE TABLE plain (t varchar(10), n int);
-INSERT INTO plain VALUES ('x', 1), ('x', 1), (NULL, NULL);
-CREATE TABLE coded (n int, code varchar(10) NOT NULL UNIQUE);
-INSERT INTO coded VALUES (1, 'c'), (2, 'd');
-CREATE TABLE pre (v varchar(30) NOT NULL, UNIQUE (v(3)));
-INSERT INTO pre VALUES ('abcdef'), ('xyz');
-CREATE VIEW joined AS SELECT o.id, k.code FROM orders o, kinds k;
-CREATE VIEW counted AS SELECT count(*) AS n FROM orders;
-CREATE TABLE `odd ``name` (`key of` int PRIMARY KEY, v text);
-INSERT INTO `odd ``name` VALUES (1, 'ä')
+MYSQL_RELATIONS = """
+SELECT table_schema, table_name FROM information_schema.tables
+WHERE table_schema = database()
 """
-SETUP = {"postgres": POSTGRES.replace("{wide}", WIDE), "mysql": MYSQL}
-TABLES = {"postgres": 20, "mysql": 9}
 
 
-@pytest.mark.parametrize("start, engine", (
-    ("postgres", "duckdb"), ("postgres", "postgres"), ("mysql", "duckdb")))
-def test_first_hour(tidemark, make_source, make_destination, start, engine):
-    source, destination = make_source(start), make_destination(engine)
-    source.execute(*SETUP[start].split(";\n"))
+def relations_of(source, sql):
+    mark = '"' if source.engine == "postgres" else "`"
+    return {".".join(mark + part.replace(mark, 2 * mark) + mark
+                     for part in row) for row in source.query(sql)}
+
+
+def fill_postgres(source):
+    of = source.cluster
+    text = varied_tables.POSTGRES.replace("{wide}", varied_tables.WIDE).replace(
+        "{thousand}", varied_tables.THOUSAND)
+    source.execute(*text.split(";\n"))
+    with of.admin(source.database) as admin:
+        admin.execute(varied_tables.FOREIGN.format(
+            port=of.port, database=source.database, user=APP, password=CANARY))
+    source.execute(*varied_tables.FAR.split(";\n"))
+    return relations_of(source, POSTGRES_RELATIONS)
+
+
+def fill_mysql(source):
+    source.execute(*varied_tables.MYSQL.replace(
+        "{wide}", varied_tables.WIDE).split(";\n"))
+    return relations_of(source, MYSQL_RELATIONS)
+
+
+def urls_of(tidemark, source, destination):
+    """As they are typed: with the password's place."""
     password = tidemark.env["TIDEMARK_TEST_PASSWORD"]
-    urls = []
     for end, name in ((source, "SOURCE"), (destination, "DESTINATION")):
         at = end.connection()
         tidemark.env[f"{name}_PASSWORD"] = password
-        urls.append(at["url"].replace("@", ":${%s_PASSWORD}@" % name, 1)
-                    if isinstance(at, dict) else at)
-    made = tidemark("init", *urls).expect(EXIT_OK)
-    with open(os.path.join(tidemark.dir, "tidemark.yaml"),
-              encoding="utf-8") as config:
+        yield (at["url"].replace("@", ":${%s_PASSWORD}@" % name, 1)
+               if isinstance(at, dict) else at)
+
+
+def quoted(end, name):
+    """A name of the config for SQL: `a.B` or `a."B.c"`."""
+    mark = "`" if end.engine in ("mysql", "mariadb") else '"'
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', name)
+    return ".".join(mark + (quote.replace('""', '"') or plain).replace(
+        mark, 2 * mark) + mark for quote, plain in parts)
+
+
+def check_counts(source, destination, pipelines):
+    """By each side's own count."""
+    for name, pipeline in pipelines.items():
+        here, there = ([tuple(map(int, row)) for row in end.query(
+            "SELECT count(*) FROM " + quoted(end, pipeline[side]["table"]))]
+            for end, side in ((source, "source"),
+                              (destination, "destination")))
+        assert here == there, name
+
+
+@pytest.mark.parametrize("start, engine", (
+    ("postgres", "duckdb"), ("postgres", "postgres"), ("mysql", "duckdb"),
+    ("mariadb", "postgres")))
+def test_first_hour(tidemark, make_source, make_destination, start, engine):
+    source, destination = make_source(start), make_destination(engine)
+    relations = (fill_postgres if start == "postgres" else fill_mysql)(source)
+    assert len(relations) >= (50 if start == "postgres" else 15)
+    made = tidemark("init", *urls_of(tidemark, source, destination)).expect(
+        EXIT_OK)
+    with open(tidemark.config, encoding="utf-8") as config:
         text = config.read()
-    assert "is left out" not in text, text + made.err
-    assert text.count("destination: { connection") == TABLES[start], text
-    checked = tidemark("check", "--json").expect(EXIT_OK).json()["pipelines"]
-    assert len(checked) == TABLES[start]
+    pipelines = yaml.safe_load(text)["pipelines"]
+    caught = {quoted(source, each["source"]["table"])
+              for each in pipelines.values()}
+    left = relations - caught
+    assert left == ({'"public"."nothing"'} if start == "postgres" else set())
+    assert caught <= relations and len(caught) == len(pipelines)
+    for told in (text, made.err):
+        assert told.count("has no columns; there is nothing") == len(left)
+    checked = tidemark("check").expect(EXIT_OK).out.splitlines()
+    assert len(checked) < 60, checked
+    assert checked[-1].startswith(f"{len(pipelines)} pipelines: "), checked
     for told in tidemark.run().json()["pipelines"]:
         assert told["outcome"] == "caught_up", told
+    check_counts(source, destination, pipelines)
     tidemark("verify").expect(EXIT_OK)
     source.execute("INSERT INTO plain VALUES ('x', 1)",
                    "UPDATE kinds SET title = 'two' WHERE code = 'b'")
     tidemark.run()
+    check_counts(source, destination, pipelines)
     tidemark("verify").expect(EXIT_OK)
+
+
+def test_table_without_columns(tidemark, source, make_destination):
+    """Named by hand it is refused for what it is."""
+    source.execute("CREATE TABLE nothing ()")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", make_destination("sqlite").connection())
+    tidemark.pipeline(
+        "nothing", load={"mode": "replace"},
+        source={"connection": "source", "table": "public.nothing"},
+        destination={"connection": "warehouse", "table": "main.nothing"})
+    tidemark.write_config()
+    for command in ("check", "run"):
+        done = tidemark(command).expect(EXIT_SCHEMA)
+        assert "public.nothing has no columns" in done.out + done.err, done

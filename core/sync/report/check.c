@@ -350,6 +350,7 @@ static void look_at_guarantee(struct look *l)
 	if (!look_mark(l)) {
 		out->settled = true;
 		out->guarantee = GUARANTEE_EXACT;
+		out->guarantee_reason = xstrdup("");
 		return;
 	}
 	settled_init(&settled);
