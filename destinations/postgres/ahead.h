@@ -14,7 +14,9 @@ extern const char postgres_rollback_sql[];
 /* mark.c: the pipeline's row; and the rows of others with it. */
 extern const struct mark_statement postgres_read_mark, postgres_read_all;
 
-/* Append the look at target and marks: $1 and $2 are their quoted names. */
+/* Append the look at target and marks: $1 and $2 are their quoted names. The
+ * fault of the marks comes last, or POSTGRES_NO_FAULT. */
+#define POSTGRES_NO_FAULT "none"
 void postgres_ahead_look_sql(struct strbuf *sql);
 /* Append the question about the place of the target. $1 is the schema, $2 the
  * table, $3 the quoted name of the marks. Their fault comes last. */

@@ -319,10 +319,10 @@ static int mark_look_at(struct postgres_destination *d,
 	int rc;
 
 	postgres_ahead_look_sql(&sql);
-	rc = pg_query(d->pg, &r, sql.data, "1???", ARRAY_SIZE(params), params,
+	rc = pg_query(d->pg, &r, sql.data, "1??t", ARRAY_SIZE(params), params,
 		      err);
 	strbuf_release(&sql);
-	if (!rc)
+	if (!rc && strcmp(pg_value(r, 0, 2), POSTGRES_NO_FAULT) != 0)
 		rc = postgres_owned_refuse(pg_value(r, 0, 2), place, err);
 	if (!rc) {
 		out->has_target = pg_value(r, 0, 0) != NULL;

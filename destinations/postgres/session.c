@@ -10,11 +10,14 @@
  * go of its locks. It is new in 14, and other systems than Linux have it since
  * 16, or refuse it. */
 #define SESSION_CHECK                                                          \
-	"SELECT set_config(name, '10s', false) FROM pg_catalog.pg_settings\n"  \
-	"WHERE name = 'client_connection_check_interval'\n"                    \
-	"  AND (version() LIKE '%linux%'\n"                                    \
+	"SELECT CASE WHEN "                                                    \
+	"current_setting('client_connection_check_interval',\n"                \
+	"    true) IS NOT NULL AND (version() LIKE '%linux%'\n"                \
 	"    OR current_setting('server_version_num')::int >= 160000\n"        \
-	"    AND version() ~ 'darwin|bsd')"
+	"    AND version() ~ 'darwin|bsd')\n"                                  \
+	"  THEN set_config('client_connection_check_interval', '10s', "        \
+	"false)\n"                                                             \
+	"  END"
 
 /* Settings of the pinned session. The stage's schema comes last, so that
  * nothing in it can stand for a catalog. The merge looks keys up in the
