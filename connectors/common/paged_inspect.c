@@ -42,8 +42,10 @@ int paged_inspect(struct paged_source *s, const struct source_spec *source,
 	}
 	if (l->n_key && !l->key_unique)
 		rc = inspect_repeats(s, source->table, out, err);
+	if (rc || !mark)
+		return rc;
 	c = source_mark(l);
-	if (!rc && c->nullable)
+	if (c->nullable)
 		rc = paged_count_nulls(s, &nulls, err);
 	if (!rc && nulls)
 		report_null_marks(out, source->table, c->name, mark->nulls,

@@ -140,6 +140,8 @@ int paged_settle(struct connector *base, const struct source_spec *source,
 	(void)schema;
 	paged_end_pass(s);
 	settled_release(out);
+	if (!mark)
+		return settle_whole(out);
 	out->guarantee = GUARANTEE_EXACT;
 	rc = paged_layout_for(s, source, mark, err);
 	if (!rc)
@@ -177,7 +179,7 @@ int paged_inspect_clock(struct connector *base,
 	int rc = paged_inspect(s, source, mark, out, err);
 
 	(void)schema;
-	if (rc)
+	if (rc || !mark)
 		return rc;
 	column = source_mark(&s->layout);
 	if (settle_is_coarse(s, mark, column))

@@ -160,6 +160,13 @@ const char *settle_meaning(enum type_kind mark)
 	}
 }
 
+int settle_whole(struct settled *out)
+{
+	out->guarantee = GUARANTEE_EXACT;
+	out->reason = xstrdup("");
+	return 0;
+}
+
 int settle_way_out(const struct source_spec *source, struct error *err)
 {
 	const char *call = source && source->call ? source->call : "PIPELINE";

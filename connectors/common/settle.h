@@ -49,6 +49,8 @@ bool settle_read(const struct type *type, const char *text, int64_t *out_us);
  * "number". A type that changes within one of these keeps its meaning. */
 const char *settle_meaning(enum type_kind mark);
 
+/* For a pass without a mark: one statement misses no row. 0. */
+int settle_whole(struct settled *out);
 /* Append advice for a source that is another one, or whose ids begin anew:
  * commands that name the pipeline of `source`, which may be NULL. SCHEMA. */
 int settle_way_out(const struct source_spec *source, struct error *err);

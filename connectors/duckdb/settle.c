@@ -29,7 +29,7 @@ int duckdb_source_settle(struct connector *base,
 	settled_release(out);
 	if (!rc)
 		rc = paged_settle(base, source, schema, mark, from, out, err);
-	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
+	if (!rc && mark && mark->strategy == STRATEGY_SEQUENCE)
 		rc = duckdb_source_ids_explain(s, from, out, err);
 	duckdb_source_leave(s);
 	return rc;
@@ -76,7 +76,7 @@ int duckdb_source_inspect(struct connector *base,
 
 	if (!rc)
 		rc = paged_inspect_clock(base, source, mark, schema, out, err);
-	if (!rc && mark->strategy == STRATEGY_SEQUENCE)
+	if (!rc && mark && mark->strategy == STRATEGY_SEQUENCE)
 		rc = inspect_ids(s, out, err);
 	duckdb_source_leave(s);
 	return rc;

@@ -216,6 +216,8 @@ int mysql_source_inspect(struct connector *base,
 	rc = paged_layout_for(&c->paged, source, mark, err);
 	if (rc)
 		return rc;
+	if (!mark)
+		return paged_inspect(&c->paged, source, mark, out, err);
 	inspect_engine(&x);
 	inspect_index(&x);
 	rc = paged_inspect(&c->paged, source, mark, out, err);

@@ -411,6 +411,8 @@ int mysql_source_settle(struct connector *base,
 	json_decref(c->looked);
 	c->looked = NULL;
 	settled_release(out);
+	if (!mark)
+		return settle_whole(out);
 	rc = paged_layout_for(&c->paged, source, mark, err);
 	if (!rc)
 		rc = mysql_source_check_lineage(c, mark, from, err);

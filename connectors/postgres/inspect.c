@@ -272,9 +272,9 @@ static int inspect_repeats(struct inspection_of *x, struct error *err)
 	int rc = 0;
 
 	if (l->n_key && !l->key_unique)
-		rc = postgres_source_repeats_find(x->c->pg, l, NULL,
-						  x->mark->nulls == NULLS_SKIP,
-						  &key, err);
+		rc = postgres_source_repeats_find(
+			x->c->pg, l, NULL,
+			x->mark && x->mark->nulls == NULLS_SKIP, &key, err);
 	if (key)
 		report_repeat(x->out, x->source->table, key);
 	else if (!rc && l->n_key && !l->key_unique)
@@ -368,13 +368,15 @@ static int inspect_surroundings(struct inspection_of *x, struct error *err)
 	struct surroundings around;
 	int rc = postgres_source_surroundings_find(
 		x->c->pg, postgres_source_relation(&x->c->layout)->oid,
-		x->source, x->mark->strategy, &around, err);
+		x->source, x->mark ? x->mark->strategy : STRATEGY_NONE, &around,
+		err);
 
 	if (rc)
 		return rc;
 	if (around.hiding)
 		inspect_hidden(x, &around);
-	if (around.origin != ORIGIN_HERE)
+	/* Without a mark, rows that come late come all the same. */
+	if (around.origin != ORIGIN_HERE && x->mark)
 		inspect_elsewhere(x, &around);
 	if (around.fickle)
 		problems_add(x->out, SEVERITY_WARNING, ERROR_NONE,
@@ -418,12 +420,12 @@ int postgres_inspect(struct connector *base, const struct source_spec *source,
 	rc = inspect_key(&x, err);
 	if (!rc)
 		rc = inspect_surroundings(&x, err);
-	if (!rc && mark->strategy == STRATEGY_XMIN)
+	if (rc || !mark)
+		return rc;
+	if (mark->strategy == STRATEGY_XMIN)
 		return inspect_leaves(&x, err);
-	if (!rc)
-		inspect_index(&x);
-	if (!rc)
-		rc = inspect_nulls(&x, err);
+	inspect_index(&x);
+	rc = inspect_nulls(&x, err);
 	if (!rc)
 		rc = inspect_activity(&x, err);
 	if (!rc && mark->strategy == STRATEGY_TIMESTAMP)

@@ -86,7 +86,7 @@ static void rights_to_know(const struct pg_result *r,
 				      "pg_control_recovery(), "
 				      "pg_current_wal_lsn() TO %s",
 				      role));
-	if (*pg_value(r, 0, RIGHTS_LOG) != 't' &&
+	if (*pg_value(r, 0, RIGHTS_LOG) != 't' && mark &&
 	    mark->strategy != STRATEGY_TIMESTAMP)
 		rights_report(out, SEVERITY_WARNING, "missing-rights",
 			      "the role cannot see how far the server's log is "

@@ -154,7 +154,8 @@ static int settle_surroundings(struct postgres *c,
 	if (rc)
 		return rc;
 	strbuf_addstr(&reason, out->reason);
-	if (around.origin != ORIGIN_HERE)
+	/* Without a mark, rows that come late come all the same. */
+	if (around.origin != ORIGIN_HERE && strategy != STRATEGY_NONE)
 		settle_elsewhere(&around, out, &reason);
 	if (around.fickle) {
 		reason_add(&reason, SURROUNDINGS_FICKLE, around.fickle);
@@ -244,6 +245,11 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 	if (rc) {
 		settled_release(out);
 		return rc;
+	}
+	if (!mark) {
+		settled_release(out);
+		settle_whole(out);
+		return settle_surroundings(c, source, STRATEGY_NONE, out, err);
 	}
 	rc = settle_surely(c, source, mark, from, out, err);
 	rc = postgres_source_shape_judge(c, source, mark, rc, err);

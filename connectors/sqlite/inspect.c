@@ -157,7 +157,7 @@ int sqlite_source_inspect(struct connector *base,
 	int rc = paged_inspect(&s->paged, source, mark, out, err);
 
 	(void)schema;
-	if (rc)
+	if (rc || !mark)
 		return rc;
 	inspect_index(s, source, out);
 	if (mark->strategy != STRATEGY_TIMESTAMP)

@@ -263,6 +263,8 @@ int sqlite_source_settle(struct connector *base,
 	(void)schema;
 	paged_end_pass(&s->paged);
 	settled_release(out);
+	if (!mark)
+		return settle_whole(out);
 	rc = paged_layout_for(&s->paged, source, mark, err);
 	if (rc)
 		return rc;

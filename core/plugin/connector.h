@@ -209,7 +209,8 @@ struct connector_ops {
 			struct error *err);
 	/* Problems for `check`. Warnings: no index on the mark column (with the
 	 * statement), NULL marks, missing rights (with the GRANT). An error: a
-	 * strategy that cannot serve. Appends to `out`. */
+	 * strategy that cannot serve. Appends to `out`. mark NULL: none is
+	 * asked for, as of describe. */
 	int (*inspect)(struct connector *c, const struct source_spec *source,
 		       const struct watermark_spec *mark,
 		       const struct schema *schema, struct problems *out,
@@ -225,7 +226,9 @@ struct connector_ops {
 	int (*identity)(struct connector *c, const struct source_spec *source,
 			json_t **out, struct error *err);
 	/* `from`: the current mark (sequence looks at its pending part). A
-	 * mark that the source cannot have produced: SCHEMA. */
+	 * mark that the source cannot have produced: SCHEMA. mark and from
+	 * NULL: one statement is going to read all rows. Then only guarantee,
+	 * reason and hidden are filled. */
 	int (*settle)(struct connector *c, const struct source_spec *source,
 		      const struct schema *schema,
 		      const struct watermark_spec *mark,

@@ -53,6 +53,12 @@ def test_bag_of_rows(tidemark, make_source, make_destination, start, engine):
     assert told["guarantee"] == "exact"
     expect(destination, ROWS)
     tidemark("verify").expect(EXIT_OK)
+    # A file with one writer is not opened twice by a dry run.
+    dry = [] if engine in ("sqlite", "duckdb") else ["--dry-run"]
+    for flags in (dry, []):
+        told = tidemark.run(*flags).pipeline()
+        assert (told["rows_read"], told["rows_unchanged"]) == (len(ROWS),) * 2
+        assert (told["rows_inserted"], told["batches"]) == (0, 0)
     # Changes, removals and doubles show at the target, too.
     changed = [("a", 1), ("a", 1), ("c", 1), ("b", None), ("", 0), ("", 0)]
     fill(source, changed)
@@ -141,3 +147,53 @@ def test_mark_and_key_may_be_left_out(tidemark, source, make_destination):
     made["load"] = {"mode": "upsert"}
     done = tidemark.pipeline("bag", **made).write_config()("run")
     assert "load mode upsert needs a mark" in done.expect(EXIT_CONFIG).err
+
+
+def built(destination):
+    """The table as the catalog numbers it: a swap makes it another one."""
+    return destination.query("SELECT 'bag'::regclass::oid::bigint,"
+                             " xmin::text FROM _tidemark_watermark")
+
+
+def test_unchanged_table_stays(tidemark, source, make_destination):
+    """A run of a table that is as it was writes nothing. Whatever differs at
+    either side, or in the config, has it loaded."""
+    destination = make_destination("postgres")
+    bag(tidemark, source, destination)
+    tidemark.run()
+    first = built(destination)
+    told = tidemark.run().pipeline()
+    assert told["outcome"] == "caught_up" and told["rows_unchanged"] == 7
+    assert built(destination) == first
+    # One of several equal rows less, at the source and then by a hand.
+    source.execute("DELETE FROM bag WHERE ctid = (SELECT max(ctid) FROM bag"
+                   " WHERE t = 'a')")
+    assert tidemark.run().pipeline()["rows_inserted"] == 6
+    second = built(destination)
+    assert second != first
+    destination.execute("UPDATE bag SET n = NULL WHERE t = ''")
+    assert tidemark.run().pipeline()["rows_inserted"] == 6
+    assert built(destination) != second
+    expect(destination, [("a", 1)] * 2 + ROWS[3:])
+    told = tidemark.run("--full-refresh").pipeline()
+    assert told["rows_inserted"] == 6
+    source.execute("ALTER TABLE bag ADD COLUMN more text")
+    assert tidemark.run().pipeline()["rows_inserted"] == 6
+    assert tidemark.run().pipeline()["rows_inserted"] == 0
+
+
+def test_check_looks_at_the_source(tidemark, source, make_destination):
+    """Rows that the role may not see, and rows that change by themselves."""
+    bag(tidemark, source, make_destination("duckdb"))
+    done = tidemark("check", "--json").expect(EXIT_OK).pipeline()
+    assert done["guarantee"] == "exact"
+    source.execute("ALTER TABLE bag ENABLE ROW LEVEL SECURITY",
+                   "ALTER TABLE bag FORCE ROW LEVEL SECURITY",
+                   "CREATE POLICY shown ON bag USING (t IS NOT NULL)")
+    done = tidemark("check", "--json").pipeline()
+    assert done["guarantee"] == "none"
+    assert "row level security" in done["guarantee_reason"]
+    assert "row-security" in [each["code"] for each in done["problems"]]
+    told = tidemark.run().pipeline()
+    assert told["guarantee"] == "none"
+    assert "row level security" in told["guarantee_reason"]

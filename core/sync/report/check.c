@@ -183,8 +183,8 @@ static void look_at_source(struct look *l)
 		look_refused(l, "source", l->p->source_table, &err);
 	look_at_columns(l);
 	look_at_gate(l);
-	if (look_mark(l) && ops->inspect(l->source, &l->spec, &l->mark,
-					 &l->schema, &l->out->problems, &err))
+	if (ops->inspect(l->source, &l->spec, look_mark(l), &l->schema,
+			 &l->out->problems, &err))
 		look_refused(l, "source", l->p->source_table, &err);
 	if (ops->identity(l->source, &l->spec, &l->identity, &err))
 		look_refused(l, "source", l->p->source_table, &err);
@@ -347,15 +347,10 @@ static void look_at_guarantee(struct look *l)
 
 	if (!l->described)
 		return;
-	if (!look_mark(l)) {
-		out->settled = true;
-		out->guarantee = GUARANTEE_EXACT;
-		out->guarantee_reason = xstrdup("");
-		return;
-	}
 	settled_init(&settled);
-	if (l->source->ops->settle(l->source, &l->spec, &l->schema, &l->mark,
-				   &l->from, &settled, &err)) {
+	if (l->source->ops->settle(l->source, &l->spec, &l->schema,
+				   look_mark(l), look_mark(l) ? &l->from : NULL,
+				   &settled, &err)) {
 		look_refused(l, "mark", l->p->source_table, &err);
 	} else {
 		changing_settled(l->p, &settled);

@@ -6,6 +6,7 @@
 #include "core/sync/run/keyless.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/target_check.h"
+#include "core/sync/run/unchanged.h"
 
 int run_recover(struct run *r, struct error *err)
 {
@@ -69,7 +70,12 @@ int run_locate(struct run *r, struct error *err)
 	rc = rc ? rc : target_check_run(r, err);
 	if (!rc)
 		rc = r->task->ops->locate(r, err);
-	return rc ? rc : r->task->ops->prepare(r, err);
+	if (!rc)
+		rc = run_look_unchanged(r, err);
+	if (rc)
+		return rc;
+	return r->unchanged ? run_tell_ledger(r, err)
+			    : r->task->ops->prepare(r, err);
 }
 
 int run_claim(struct run *r, struct error *err)

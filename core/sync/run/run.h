@@ -43,6 +43,8 @@ struct run {
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;
 	json_t *shape; /* the settings that shape the rows, for the next mark */
+	bool unchanged; /* unchanged.h: nothing is to be loaded */
+	int64_t same_rows; /* then: rows that both sides have */
 	bool again; /* a column, or what shapes rows, has made every row new */
 	/* Columns that the source has no longer and the target keeps. */
 	struct strlist gone;

@@ -35,13 +35,9 @@ int run_settle(struct run *r, struct error *err)
 	/* A range by the key has no mark. */
 	if (r->mark.any_type)
 		return 0;
-	/* One statement reads it all. */
-	if (!r->scan.mark) {
-		r->out->guarantee = GUARANTEE_EXACT;
-		return 0;
-	}
-	rc = r->source->ops->settle(r->source, &r->spec, &r->schema, &r->mark,
-				    &r->from, &r->settled, err);
+	rc = r->source->ops->settle(r->source, &r->spec, &r->schema,
+				    r->scan.mark, r->scan.from, &r->settled,
+				    err);
 
 	if (rc) {
 		about_table(err, r->p->source_table);
@@ -118,6 +114,20 @@ static int run_begin_pace(struct run *r, struct error *err)
 	return run_pace_begin(r->pacing, &waiter, err);
 }
 
+/* The target has every row of the source, and no other. */
+static int run_end_unchanged(struct run *r, struct error *err)
+{
+	int rc = run_settle(r, err);
+
+	if (rc)
+		return rc;
+	r->out->rows_read += r->same_rows;
+	r->out->rows_unchanged += r->same_rows;
+	r->out->outcome = OUTCOME_CAUGHT_UP;
+	r->out->progress = 1;
+	return 0;
+}
+
 /* One straight line; nothing goes back. */
 static int run_once(struct run *r, struct error *err)
 {
@@ -127,6 +137,8 @@ static int run_once(struct run *r, struct error *err)
 		rc = run_open(r, err);
 	if (!rc)
 		rc = run_locate(r, err);
+	if (!rc && r->unchanged)
+		return run_end_unchanged(r, err);
 	/* Held from the begin on: the settled point is not to grow old
 	 * meanwhile. */
 	if (!rc)

@@ -110,6 +110,7 @@ static void verify_init(struct verify *v)
 	v->whole = (struct whole){ .d = d,
 				   .work = terms->work,
 				   .brief = terms->brief,
+				   .sums = terms->sums,
 				   .rows = v->out->rows };
 }
 

@@ -52,6 +52,7 @@ struct verify_terms {
 	/* As of struct verify_progress. */
 	void (*progress)(const struct verify_progress *so_far, void *ctx);
 	void *ctx;
+	bool sums; /* only whether anything differs, not what */
 	bool brief; /* no more than what fits there: the counts are not whole */
 };
 

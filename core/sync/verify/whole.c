@@ -161,5 +161,9 @@ int whole_suspect(struct whole *w, bool *more, struct error *err)
 	}
 	*more = !rc && !w->sampling && whole_goes_on(w) &&
 		tally_choose(&w->d->tally, WHOLE_SUSPECTS);
+	if (*more && w->sums) {
+		w->d->found->of[DIFFERENCE_DIFFERENT]++;
+		*more = false;
+	}
 	return *more ? whole_collect(w, err) : rc;
 }

@@ -13,6 +13,7 @@ struct whole {
 	struct driver *d; /* its sides are open, it has a part, and recounts */
 	const struct verify_work *work; /* NULL: none is to be filled */
 	bool brief; /* stop once the work is full */
+	bool sums; /* one difference is enough */
 	struct digest *rows; /* for each side, to be set */
 	struct compare keys_compare; /* the same key without other columns */
 	bool begun;

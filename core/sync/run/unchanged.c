@@ -1,0 +1,85 @@
+#include "core/sync/run/unchanged.h"
+
+#include "core/base/engine.h"
+#include "core/base/log.h"
+#include "core/base/stop.h"
+#include "core/sync/verify/verify.h"
+
+/* The last run has loaded the same columns of the same table, under the same
+ * settings. */
+static bool unchanged_by_mark(const struct run *r)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark seen;
+	bool same;
+
+	if (!r->checkpoint.found || !r->checkpoint.watermark)
+		return false;
+	watermark_init(&seen);
+	same = !watermark_from_text(&seen, r->checkpoint.watermark, &ignored) &&
+	       seen.strategy == STRATEGY_NONE && seen.shape && seen.identity &&
+	       json_equal(seen.shape, r->shape) &&
+	       json_equal(seen.identity, r->identity);
+	watermark_release(&seen);
+	return same;
+}
+
+/* The target is as a run would make it. */
+static bool unchanged_target(struct run *r)
+{
+	struct target target = r->target;
+	struct error ignored = ERROR_INIT;
+	struct inspection found;
+	bool same;
+
+	target.refresh = false;
+	inspection_init(&found);
+	same = !r->destination->ops->inspect(r->destination, &target, &found,
+					     &ignored) &&
+	       found.table_exists && !found.anew && !found.ddl.n &&
+	       !found.extra.n;
+	inspection_release(&found);
+	return same;
+}
+
+static bool unchanged_rows(struct run *r)
+{
+	const struct verify_terms terms = { .sums = true,
+					    .looked_at =
+						    r->options->looked_at };
+	struct error why = ERROR_INIT;
+	struct verify_result found;
+	bool same;
+
+	same = !verify_pipeline(r->p, &terms, &found, &why) &&
+	       verify_result_equal(&found) && !found.kept.n;
+	r->same_rows = (int64_t)found.rows[COMPARE_SOURCE].rows;
+	if (!same)
+		log_debug("%s is loaded: %s", r->p->destination_table,
+			  why.code ? why.message : "it differs");
+	verify_result_release(&found);
+	return same;
+}
+
+/* A dry run has the file open to read, and a file that has one writer is not
+ * opened beside it in another way. */
+static bool unchanged_opens(const struct run *r)
+{
+	return task_has(r->task, TASK_WRITES) ||
+	       !engine_has(r->p->destination->url.engine, ENGINE_ONE_WRITER);
+}
+
+int run_look_unchanged(struct run *r, struct error *err)
+{
+	if (r->p->strategy != STRATEGY_NONE || r->options->full_refresh ||
+	    !task_has(r->task, TASK_MOVES_MARK) || !unchanged_opens(r) ||
+	    !unchanged_by_mark(r) || !unchanged_target(r))
+		return 0;
+	r->unchanged = unchanged_rows(r);
+	if (stop_requested())
+		return error_set(err, ERROR_STOPPED, "stopped by a signal");
+	if (r->unchanged)
+		log_debug("%s has the rows of %s already",
+			  r->p->destination_table, r->p->source_table);
+	return 0;
+}
