@@ -134,6 +134,8 @@ void value_print_key(struct strbuf *sb, const struct batch *b, size_t row)
 	const struct schema *schema = b->schema;
 	struct strbuf text = STRBUF_INIT;
 
+	if (!schema->n_key)
+		strbuf_addstr(sb, "without a key");
 	for (size_t i = 0; i < schema->n_key; i++) {
 		const struct vector *v = &b->vectors[schema->key[i]];
 		strbuf_reset(&text);
