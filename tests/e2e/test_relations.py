@@ -1,4 +1,4 @@
-"""Whatever a database has instead of a table with a primary key: `init`, `check`,
+"""Relations that are no tables with a primary key: `init`, `check`,
 `run` and `verify` of each, and a word about what is left out."""
 
 import pytest
