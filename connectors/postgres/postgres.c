@@ -1,4 +1,5 @@
 #include "connectors/postgres/postgres.h"
+#include "connectors/postgres/leaf_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,9 @@ static int postgres_estimate(struct postgres *c, struct schema *out,
 	}
 	out->row_estimate = known && rows < 1e18 ? (int64_t)rows : -1;
 	out->byte_estimate = leaves.n ? blocks * 8192 : -1;
+	json_decref(c->leaf_list);
+	c->leaf_list = postgres_source_leaf_list_new(
+		postgres_source_relation(&c->layout), &leaves);
 	postgres_source_leaves_release(&leaves);
 	return 0;
 }
@@ -152,6 +156,7 @@ static void postgres_close(struct connector *base)
 	postgres_source_pass_release(c);
 	source_layout_release(&c->layout);
 	free(c->mark_column);
+	json_decref(c->leaf_list);
 	pg_close(c->pg);
 	free(c);
 }

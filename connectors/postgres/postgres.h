@@ -57,6 +57,7 @@ struct postgres {
 					      * NULL */
 	enum strategy strategy; /* it was made for */
 	char *mark_column;
+	json_t *leaf_list; /* as describe() has found it, or NULL */
 	/* As durable.unflushed, of what settle() has found: strategy
 	 * sequence. */
 	uint64_t unflushed;

@@ -5,6 +5,7 @@
 #include "connectors/common/settle.h"
 #include "connectors/postgres/activity.h"
 #include "connectors/postgres/durable.h"
+#include "connectors/postgres/leaf_list.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/replay.h"
 #include "connectors/postgres/shape.h"
@@ -252,6 +253,8 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 		return settle_surroundings(c, source, STRATEGY_NONE, out, err);
 	}
 	rc = settle_surely(c, source, mark, from, out, err);
+	if (!rc && c->leaf_list)
+		out->parts = json_pack("{s:O}", LEAF_LIST, c->leaf_list);
 	rc = postgres_source_shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)

@@ -26,9 +26,10 @@ static const char *const failpoint_names[] = {
 	"mid_load",	   "stage_full",      "before_merge",
 	"after_delete",	   "after_merge",     "before_watermark",
 	"after_watermark", "commit_sent",     "commit_acked",
-	"streams_queued",  "streams_loaded",  "state_saved",
-	"stage_dropped",   "lease_released",  "mid_alter",
-	"in_recovery",	   "piece_loaded",    "letters_saved",
+	"streams_queued",  "streams_loaded",  "streams_written",
+	"state_saved",	   "stage_dropped",   "lease_released",
+	"mid_alter",	   "in_recovery",     "piece_loaded",
+	"letters_saved",
 };
 
 static const char *const failpoint_actions[] = { "kill", "error", "hang",

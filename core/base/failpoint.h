@@ -23,9 +23,9 @@
  *     first_row mid_page page_end stage_created mid_load stage_full
  *     before_merge after_delete after_merge before_watermark after_watermark
  *
- *     commit_sent commit_acked streams_queued streams_loaded state_saved
- *     stage_dropped lease_released mid_alter in_recovery piece_loaded
- *     letters_saved */
+ *     commit_sent commit_acked streams_queued streams_loaded streams_written
+ *     state_saved stage_dropped lease_released mid_alter in_recovery
+ *     piece_loaded letters_saved */
 #ifdef TIDEMARK_FAILPOINTS
 int failpoint(const char *name, struct error *err);
 #else

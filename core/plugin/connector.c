@@ -30,6 +30,7 @@ void settled_release(struct settled *s)
 	free(s->reason);
 	json_decref(s->held_by);
 	free(s->hidden);
+	json_decref(s->parts);
 	settled_init(s);
 }
 

@@ -104,6 +104,10 @@ struct settled {
 	/* Rows that are there and that we are not shown: why, and what to
 	 * grant; NULL: none known. */
 	char *hidden;
+	/* Members of `pending` of a mark whose rows were all read since; NULL:
+	 * none. They tell the table's parts from those that come later, whose
+	 * rows may be of any age. */
+	json_t *parts;
 };
 void settled_init(struct settled *s);
 void settled_release(struct settled *s);

@@ -25,7 +25,9 @@ struct chunk {
 	char *state; /* CHUNK_... */
 	int64_t attempts;
 	char *holder; /* the lease's, in the last attempt; "" */
-	char *checksum; /* equal at both sides, once it is done; or NULL */
+	/* Equal at both sides, once it is done; or NULL. A range of a first
+	 * load has the position of its last row here, as a mark's text. */
+	char *checksum;
 	char *error_code, *error_message; /* the last attempt's; or NULL */
 	/* The hold of its worker, as in an attempt. A list has it only while
 	 * the worker has the lease. */

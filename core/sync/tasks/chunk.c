@@ -17,6 +17,7 @@
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/try.h"
+#include "core/sync/tasks/chunk_first.h"
 #include "core/sync/tasks/chunk_verify.h"
 
 /* Members of a chunk's pending: the rows up to its mark, and when the chunk was
@@ -52,15 +53,21 @@ void chunk_work_release(struct chunk_work *w)
 	free(w->settled);
 	free(w->told);
 	free(w->own);
-	w->column = w->settled = w->told = w->own = NULL;
+	free(w->position);
+	w->column = w->settled = w->told = w->own = w->position = NULL;
 }
 
 static int chunk_describe(struct run *r, struct error *err)
 {
 	struct chunk_work *w = chunk_work(r);
-	int rc;
+	int rc = 0;
 
 	free(w->column);
+	w->column = NULL;
+	if (w->first_load)
+		rc = chunk_first_server(r, w->chunk, err);
+	if (rc)
+		return rc;
 	rc = range_describe(r->source, r->p, &r->spec, &r->mark, &w->column,
 			    &r->schema, err);
 	/* The key says nothing about which version a row is. */
@@ -175,7 +182,10 @@ static void chunk_resume(struct run *r)
 	const json_t *queued_at =
 		json_object_get(r->from.pending, CHUNK_QUEUED_AT);
 
-	if (json_integer_value(queued_at) != w->chunk->queued_at)
+	/* A table that was rebuilt, or is another one: a position in the middle
+	 * of it says nothing. */
+	if (json_integer_value(queued_at) != w->chunk->queued_at ||
+	    !json_equal(r->from.identity, r->identity))
 		watermark_forget(&r->from);
 	w->rows = r->from.value ? json_integer_value(json_object_get(
 					  r->from.pending, CHUNK_ROWS))
@@ -337,7 +347,9 @@ static int chunk_prepare(struct run *r, struct error *err)
 static int chunk_end_pass(struct run *r, const struct read_batch *last,
 			  struct error *err)
 {
-	(void)last;
+	if (chunk_work(r)->first_load)
+		chunk_first_position(r, &last->batch.watermark,
+				     &chunk_work(r)->position);
 	return r->destination->ops->forget(r->destination, &r->target, err);
 }
 
@@ -372,6 +384,8 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 	run_pace_rest(&c->pacing);
 	if (!rc) {
 		chunk->rows = w->rows;
+		if (w->first_load)
+			xassign(&chunk->checksum, w->position);
 		chunk_end(chunk, CHUNK_DONE, NULL, NULL);
 	} else if (rc == -ERROR_STOPPED || rc == -ERROR_STATE ||
 		   (w->first_load && pool_is_full(err))) {

@@ -43,6 +43,7 @@ struct chunk_work {
 	 * past the point. So no version has to be compared, and the chunk is
 	 * not compared at its end. */
 	bool first_load;
+	char *position; /* then, once it is loaded: that of its last row */
 	/* Reads the rows of a batch again, under the load's locks. */
 	struct connector *witness;
 	struct source_spec witness_spec;

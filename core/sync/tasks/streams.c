@@ -15,7 +15,9 @@
 
 /* The member of the mark's pending part with the load's id, which its chunks
  * have, too. The mark that is written at the end has none. */
-#define STREAMS_ID	"streams"
+#define STREAMS_ID "streams"
+/* The member with what settle() knew of the table's parts. */
+#define STREAMS_PARTS	"parts"
 #define STREAMS_ID_SIZE 13
 /* A settled point may come only when open transactions have ended. */
 #define STREAMS_SETTLE_TRIES 20
@@ -38,8 +40,13 @@ static int streams_begin(struct run *r, const char *id, struct error *err)
 	watermark_release(&none.batch.watermark);
 	watermark_copy(&none.batch.watermark, &r->from);
 	json_decref(none.batch.watermark.pending);
-	none.batch.watermark.pending = json_pack(
-		"{s:s, s:s}", "delivered", r->settled.value, STREAMS_ID, id);
+	none.batch.watermark.pending = json_pack("{s:s}", STREAMS_ID, id);
+	if (r->p->strategy != STRATEGY_XMIN)
+		json_object_set_new(none.batch.watermark.pending, "delivered",
+				    json_string(r->settled.value));
+	if (r->settled.parts)
+		json_object_set(none.batch.watermark.pending, STREAMS_PARTS,
+				r->settled.parts);
 	json_decref(none.batch.watermark.identity);
 	none.batch.watermark.identity = json_incref(r->identity);
 	rc = task_finish(r, &none, err);
@@ -152,37 +159,62 @@ static int streams_wait_for_settled(struct run *r, struct error *err)
 	return rc;
 }
 
-/* From the highest mark that was loaded, as one stream would have left it. A
- * source whose guarantee is weak may yet bring marks below the settled point.
- */
-static int streams_go_on(struct run *r, struct streams_plan *plan,
+/* The position of the last row of all ranges, where one stream would have come
+ * to. NULL: they had no row. */
+static const char *streams_position(const struct chunk_list *all)
+{
+	const struct chunk *last = NULL;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->items[i].checksum &&
+		    (!last || all->items[i].number > last->number))
+			last = &all->items[i];
+	return last ? last->checksum : NULL;
+}
+
+/* With xmin, from the point that was settled before the first range was read:
+ * whatever has changed since is newer. Else from the last row: a source whose
+ * guarantee is weak may yet bring marks below the settled point. */
+static int streams_go_behind(struct run *r, const struct streams_plan *plan,
+			     const struct chunk_list *all, struct error *err)
+{
+	const char *position = streams_position(all);
+	struct watermark at;
+	int rc = 0;
+
+	watermark_init(&at);
+	if (plan->by_key)
+		at.value = xstrdup(plan->settled);
+	else if (position)
+		rc = watermark_from_text(&at, position, err);
+	xassign(&r->from.value, at.value);
+	strlist_release(&r->from.key);
+	for (size_t i = 0; i < at.key.n; i++)
+		strlist_add(&r->from.key, at.key.items[i]);
+	watermark_release(&at);
+	return rc;
+}
+
+static int streams_go_on(struct run *r, const struct streams_plan *plan,
 			 const char *id, struct error *err)
 {
+	json_t *parts = json_object_get(r->from.pending, STREAMS_PARTS);
 	struct chunk_list all = { NULL, 0, 0 };
-	const struct chunk *last = NULL;
-	char *highest = NULL;
 	int rc = streams_list(r, id, &all, err);
 
-	for (size_t i = 0; i < all.n; i++) {
+	for (size_t i = 0; i < all.n; i++)
 		r->rows_beside += all.items[i].rows;
-		if (!last || all.items[i].number > last->number)
-			last = &all.items[i];
-	}
-	if (!rc && last)
-		rc = streams_plan_highest(plan, last, &highest, err);
-	chunk_list_release(&all);
-	if (!rc) {
-		/* The window that --verify looks at begins with the table. */
+	parts = json_deep_copy(parts ? parts : r->settled.parts);
+	/* The window that --verify looks at begins with the table. */
+	if (!rc)
 		run_verify_begin(r);
-		xassign(&r->from.value, highest);
-		strlist_release(&r->from.key);
-		json_decref(r->from.pending);
-		r->from.pending = NULL;
-		r->split = true;
-		rc = run_settle(r, err);
-	}
-	free(highest);
-	return rc;
+	if (!rc)
+		rc = streams_go_behind(r, plan, &all, err);
+	json_decref(r->from.pending);
+	r->from.pending = parts;
+	r->split = true;
+	chunk_list_release(&all);
+	return rc ? rc : run_settle(r, err);
 }
 
 static int streams_all(struct run *r, size_t n, struct streams_plan *plan,
@@ -217,7 +249,11 @@ int streams_load(struct run *r, struct error *err)
 	size_t n = streams_count(r, &why), least;
 	int rc;
 
-	if (why)
+	/* Whoever has asked for more is told. */
+	if (why && r->p->streams > 1)
+		log_info("%s is loaded by one stream: %s", r->p->source_table,
+			 why);
+	else if (why)
 		log_debug("%s is loaded by one stream: %s", r->p->source_table,
 			  why);
 	/* It goes on as it was begun. */

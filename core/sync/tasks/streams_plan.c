@@ -90,8 +90,10 @@ static const char *streams_why_run(const struct run *r)
 {
 	const struct pipeline_settings *p = r->p;
 
-	if (r->target.refresh || r->options->max_batches || r->options->max_us)
-		return "it is a refresh, or bounded";
+	if (r->target.refresh)
+		return "the table that a refresh fills aside has one writer";
+	if (r->options->max_batches || r->options->max_us)
+		return "the run is bounded";
 	if (!r->store || !r->options->lease.state)
 		return "there is no state store";
 	if (p->mode != LOAD_UPSERT && p->mode != LOAD_DELETE_INSERT)
@@ -101,6 +103,13 @@ static const char *streams_why_run(const struct run *r)
 	return NULL;
 }
 
+/* Ranges of the key have no rows without one, and where there is a key each row
+ * has it. */
+static bool streams_has_key(const struct schema *s)
+{
+	return s->n_key && !s->columns[s->key[0]].nullable;
+}
+
 static const char *streams_why_table(const struct run *r)
 {
 	enum type_kind kind = streams_kind(r);
@@ -108,10 +117,12 @@ static const char *streams_why_table(const struct run *r)
 	if (engine_has(r->p->destination->url.engine, ENGINE_ONE_WRITER) &&
 	    !engine_has(r->p->destination->url.engine, ENGINE_TURNS))
 		return "its destination has one writer";
-	if (r->p->strategy == STRATEGY_XMIN ||
-	    (!streams_is_number(kind) && !streams_is_time(kind)) ||
-	    engine_has(r->p->source->url.engine, ENGINE_LOOSE_MARKS))
+	if (r->p->strategy != STRATEGY_XMIN &&
+	    ((!streams_is_number(kind) && !streams_is_time(kind)) ||
+	     engine_has(r->p->source->url.engine, ENGINE_LOOSE_MARKS)))
 		return "its mark cannot be cut into ranges";
+	if (r->p->strategy == STRATEGY_XMIN && !streams_has_key(&r->schema))
+		return "the first column of its key may be NULL";
 	if (r->p->nulls == NULLS_INCLUDE)
 		return "rows without a mark belong to it";
 	return NULL;
@@ -163,6 +174,7 @@ void streams_plan_init(struct streams_plan *plan, const struct run *r, size_t n)
 	memset(plan, 0, sizeof(*plan));
 	plan->r = r;
 	plan->rows = streams_rows(r, n);
+	plan->by_key = r->p->strategy == STRATEGY_XMIN;
 	plan->kind = streams_kind(r);
 	schema_init(&plan->schema);
 }
@@ -182,17 +194,20 @@ void streams_plan_release(struct streams_plan *plan)
 bool streams_plan_aim(struct streams_plan *plan, const char *settled,
 		      const struct chunk *last)
 {
-	int64_t number;
+	int64_t number = 0;
 
-	if (!settled || !streams_number(plan->kind, settled, &number))
+	if (!settled ||
+	    (!plan->by_key && !streams_number(plan->kind, settled, &number)))
 		return false;
 	plan->settled = xstrdup(settled);
 	/* A range ends before its last value, and the settled one is in. */
-	plan->end = streams_text(plan->kind, number + 1);
+	if (!plan->by_key)
+		plan->end = streams_text(plan->kind, number + 1);
 	if (last) {
 		plan->n = last->number;
 		plan->from = xstrdup(last->range_to);
-		plan->whole = !strcmp(plan->from, plan->end);
+		plan->whole = !plan->from ||
+			      (plan->end && !strcmp(plan->from, plan->end));
 	}
 	return true;
 }
@@ -228,7 +243,7 @@ static void plan_add(struct streams_plan *plan, const char *id, const char *to,
 	c->backfill_id = xstrdup(id);
 	c->pipeline = xstrdup(plan->r->p->name);
 	c->config = xstrdup(config);
-	c->column = xstrdup(plan->r->mark.column);
+	c->column = xstrdup(plan->column ? plan->column : plan->r->mark.column);
 	c->window_to = xstrdup(plan->settled);
 	c->range_from = xstrdup(plan->from);
 	c->range_to = xstrdup(to);
@@ -256,19 +271,4 @@ int streams_plan_next(struct streams_plan *plan, const char *id,
 	free(plan->from);
 	plan->from = cut.end;
 	return 0;
-}
-
-int streams_plan_highest(struct streams_plan *plan, const struct chunk *last,
-			 char **out, struct error *err)
-{
-	const struct range range = { last->range_from, plan->end, false };
-	struct range_cut cut = { NULL, 0 };
-	int rc = plan->source ? 0 : plan_open(plan, err);
-
-	if (!rc && last->rows > 1)
-		rc = plan->source->ops->cut(plan->source, &plan->spec,
-					    &plan->mark, &range, last->rows - 1,
-					    &cut, err);
-	*out = cut.end ? cut.end : xstrdup(last->range_from);
-	return rc;
 }

@@ -20,7 +20,9 @@ size_t streams_count(const struct run *r, const char **why);
 struct streams_plan {
 	const struct run *r;
 	int64_t rows; /* a range's, about */
-	enum type_kind kind;
+	/* Strategy xmin: ranges of the key's first column, without an end. */
+	bool by_key;
+	enum type_kind kind; /* else of the mark */
 	char *settled, *end; /* the first value behind it */
 	char *from; /* the next range begins there; NULL: at the beginning */
 	int64_t n; /* ranges so far */
@@ -41,9 +43,5 @@ bool streams_plan_aim(struct streams_plan *plan, const char *settled,
 /* Append the next range, of the load `id`, unless the plan is whole. */
 int streams_plan_next(struct streams_plan *plan, const char *id,
 		      struct chunk_list *out, struct error *err);
-/* The highest mark of the range `last`, which has been loaded, or a lower one
- * if rows have left it since. Caller frees. */
-int streams_plan_highest(struct streams_plan *plan, const struct chunk *last,
-			 char **out, struct error *err);
 
 #endif

@@ -121,22 +121,29 @@ static int stream_claim(struct stream *s, struct store *store,
 	return rc;
 }
 
-static void stream_chunk_failed(struct stream *s, const struct chunk *c,
-				const struct error *err)
+static void stream_name_range(const struct run *r, const struct chunk *c,
+			      struct error *err)
 {
-	const char *table = s->all->r->p->source_table;
+	error_prefix(err, "%s, the range of %s from %s up to %s",
+		     r->p->source_table, c->column,
+		     c->range_from ? c->range_from : "the beginning",
+		     c->range_to ? c->range_to : "the end");
+}
+
+static void stream_chunk_failed(struct stream *s, const struct chunk *c,
+				struct error *err)
+{
 	bool full = pool_is_full(err);
 
+	stream_name_range(s->all->r, c, err);
 	if (!strcmp(c->state, CHUNK_FAILED) || !error_may_pass(err->code))
 		stream_fail(s, err);
 	else if (full && stream_leaves(s))
-		log_warn("%s is loaded by fewer streams: %s", table,
-			 err->message);
+		log_warn("loaded by fewer streams: %s", err->message);
 	else if (full && !s->yields)
 		stream_fail(s, err);
 	else
-		log_warn("a range of %s is left to another attempt: %s", table,
-			 err->message);
+		log_warn("left to another attempt: %s", err->message);
 }
 
 /* A range that failed is tried again, by whichever stream, as long as that may

@@ -1,5 +1,6 @@
 #include "core/sync/tasks/sync.h"
 
+#include "core/base/failpoint.h"
 #include "core/sync/parts/changing.h"
 #include "core/sync/run/run.h"
 #include "core/sync/tasks/streams.h"
@@ -16,6 +17,8 @@ static int sync_finish(struct run *r, const struct read_batch *last,
 {
 	int rc = task_finish(r, last, err);
 
+	if (!rc && r->split)
+		rc = failpoint("streams_written", err);
 	return rc || !r->split ? rc : streams_forget(r, err);
 }
 
