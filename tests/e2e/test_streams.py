@@ -428,6 +428,41 @@ def test_range_that_is_refused(tidemark, source, make_destination):
     check_end(tidemark, source, destination)
 
 
+def test_server_that_is_behind(failing, source, make_destination):
+    """A range is not read where the source has not come as far as the load's
+    begin: there, a number as of another server."""
+    destination = make_destination("postgres")
+    fill(source)
+    configure(failing, source, destination, "xmin", batch={"rows": 300})
+    failing.pipelines["items"]["retry"] = {"attempts": 1}
+    failing.write_config()
+    assert failing.killed(failpoints="before_watermark=kill@3")
+    with sqlite3.connect(failing.state_file) as db:
+        db.execute("UPDATE chunks SET window_to = '999999999' WHERE number = 1")
+    refused = failing("run", "--json")
+    assert refused.code != EXIT_OK
+    assert "another server answers, which is behind" in refused.err
+    failing("watermark", "reset", "items").expect(EXIT_OK)
+    failing.run()
+    check_end(failing, source, destination)
+
+
+@pytest.mark.parametrize("sessions, said", (
+    (30, "is loaded by 3 streams"), (4, "is loaded by 2 streams in place of 3"),
+    (3, "is loaded by one stream: its connections have sessions for no more")))
+def test_bound_of_sessions(tidemark, source, make_destination, sessions, said):
+    destination = make_destination("postgres")
+    fill(source)
+    configure(tidemark, source, destination)
+    tidemark.connections["source"] = dict(tidemark.connections["source"],
+                                          sessions=sessions)
+    tidemark.write_config()
+    done = tidemark.run()
+    assert said in done.err
+    assert done.pipeline()["rows_inserted"] == ROWS
+    check_end(tidemark, source, destination)
+
+
 def test_stopped_by_a_signal(tidemark, source, make_destination):
     destination = make_destination("postgres")
     fill(source)

@@ -39,6 +39,20 @@ def test_destination_file(big_day, small_disk, engine):
     assert day.recovers()["rows_read"] <= ROWS - before + 1
 
 
+def test_destination_file_of_several_streams(big_day, small_disk):
+    """The range that meets the full disk is named; the next run goes on."""
+    day = big_day(DuckdbEnd(small_disk / "warehouse.db"))
+    day.source.execute("UPDATE items SET updated_at = timestamptz '2024-01-01' "
+                       "+ id * interval '1 second'", "ANALYZE items")
+    day.tidemark.pipelines["items"]["load"]["streams"] = 3
+    day.tidemark.write_config()
+    fill_up(small_disk / "ballast", leave=3 << 20)
+    message = day.fails(expect=EXIT_ACCESS)
+    assert "public.items, the range of updated_at from" in message, message
+    (small_disk / "ballast").unlink()
+    day.recovers()
+
+
 @every_file
 def test_size_limit_of_the_process(big_day, work_dir, engine):
     """`ulimit -f`: an error as any other, and no signal."""
