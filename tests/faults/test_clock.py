@@ -168,3 +168,24 @@ def test_breaker_of_a_clock_that_jumped(make_day, clock, make_proxy, hours):
     time.sleep(1.1)
     day.tidemark.run(env=clock.env)
     day.check()
+
+
+@pytest.mark.parametrize("hours", (9, -9), ids=("ahead", "back"))
+def test_sessions_rest_over_a_jump(make_day, clock, make_proxy, hours):
+    """How long they rest and how old they get is measured as well."""
+    day = make_day("postgres", "postgres", rows=50)
+    proxies = [make_proxy(end) for end in (day.source, day.destination)]
+    for name, proxy, end in zip(("source", "warehouse"), proxies,
+                                (day.source, day.destination)):
+        day.tidemark.connect(name, proxy.connection(end))
+    day.tidemark.write_config()
+    running = day.tidemark.start("run", "--watch", "2s", env=clock.env)
+    wait_for(lambda: state_batches(day.tidemark) >= 1, what="a load")
+    clock.set(hours * HOUR)
+    write_now(day, 51, 60)
+    wait_for(lambda: day.count() == 60 or not running.alive(),
+             what="the rows after the jump")
+    running.signal(signal.SIGTERM)
+    assert running.wait().code in (EXIT_OK, EXIT_STOPPED)
+    assert [proxy.sessions for proxy in proxies] == [1, 1]
+    day.check()
