@@ -214,7 +214,8 @@ static void expand(struct settings *s, struct catch *caught)
 	catch_release(caught);
 }
 
-static void test_what_is_made(void **state)
+/* A wildcard between two pipelines, and what it has caught. */
+static struct settings shop(void)
 {
 	struct settings s = load(
 		"defaults: {retry: {attempts: 3}}\n" CONNECTIONS "pipelines:\n"
@@ -233,10 +234,7 @@ static void test_what_is_made(void **state)
 		"  after: {source: {connection: s, table: z}, destination: "
 		"{connection: w, table: z}, watermark: {strategy: xmin}}\n");
 	struct catch caught = { .items = NULL };
-	const struct pipeline_settings *p;
-	struct error err = ERROR_INIT;
 
-	(void)state;
 	assert_int_equal(s.n_pipelines, 2);
 	assert_int_equal(s.n_wildcards, 1);
 	settings_set_origin(&s, "/here/t.yaml");
@@ -250,13 +248,20 @@ static void test_what_is_made(void **state)
 	catch_add(&caught, "shop.e", "public.e", NULL);
 	error_set(&caught.items[4].fault, ERROR_SCHEMA, "it has no key");
 	expand(&s, &caught);
+	return s;
+}
+
+static void test_what_is_made(void **state)
+{
+	struct settings s = shop();
+	const struct pipeline_settings *p = named(&s, "shop.a");
+
+	(void)state;
 	assert_int_equal(s.n_pipelines, 7);
 	assert_string_equal(s.pipelines[0].name, "before");
 	assert_string_equal(s.pipelines[1].name, "shop.a");
 	assert_string_equal(s.pipelines[6].name, "after");
 	assert_null(s.pipelines[6].wildcard);
-
-	p = named(&s, "shop.a");
 	assert_string_equal(p->source_table, "public.a");
 	assert_string_equal(p->destination_table, "main.a");
 	assert_string_equal(p->mark_column, "changed");
@@ -269,8 +274,15 @@ static void test_what_is_made(void **state)
 	assert_int_equal(p->line, 5);
 	assert_false(p->known);
 	assert_null(p->fault);
+	settings_release(&s);
+}
 
-	p = named(&s, "shop.b");
+static void test_what_overrides_make(void **state)
+{
+	struct settings s = shop();
+	const struct pipeline_settings *p = named(&s, "shop.b");
+
+	(void)state;
 	assert_int_equal(p->strategy, STRATEGY_SEQUENCE);
 	assert_string_equal(p->mark_column, "n");
 	assert_string_equal(p->key.items[0], "x");
@@ -286,8 +298,16 @@ static void test_what_is_made(void **state)
 	assert_true(p->known);
 	assert_string_equal(named(&s, "shop.d")->destination_table,
 			    "main.other");
+	settings_release(&s);
+}
 
-	p = named(&s, "shop.e");
+static void test_table_with_a_fault(void **state)
+{
+	struct settings s = shop();
+	const struct pipeline_settings *p = named(&s, "shop.e");
+	struct error err = ERROR_INIT;
+
+	(void)state;
 	assert_non_null(p->fault);
 	assert_int_equal(settings_fault(p, &err), -ERROR_SCHEMA);
 	assert_string_equal(err.message, "it has no key");
@@ -299,8 +319,15 @@ static void test_what_is_made(void **state)
 	error_clear(&err);
 	assert_null(settings_pipeline(&s, "shop.aa", &err));
 	assert_non_null(strstr(err.message, "did you mean \"shop.a\"?"));
+	settings_release(&s);
+}
 
-	/* Once more, with another list. */
+static void test_another_list(void **state)
+{
+	struct settings s = shop();
+	struct catch caught = { .items = NULL };
+
+	(void)state;
 	catch_add(&caught, "shop.z", "public.d", chosen("id", "xmin", NULL));
 	catch_add(&caught, "shop.b", "public.b", chosen("id", "xmin", NULL));
 	expand(&s, &caught);
@@ -474,6 +501,9 @@ int main(void)
 		cmocka_unit_test(test_pattern_is_name),
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_what_is_made),
+		cmocka_unit_test(test_what_overrides_make),
+		cmocka_unit_test(test_table_with_a_fault),
+		cmocka_unit_test(test_another_list),
 		cmocka_unit_test(test_fault_of_one),
 		cmocka_unit_test(test_strategy_of_the_config),
 		cmocka_unit_test(test_collisions),
