@@ -127,3 +127,27 @@ def test_line_on_a_terminal(tidemark, source, make_destination):
     finally:
         process.kill()
         os.close(ours)
+
+
+def test_thousand_tables_and_few_files(tidemark, source, make_destination,
+                                       full):
+    """`ulimit -n 64`: fewer at once, said aloud, and none fails."""
+    n = 1000 if full else 200
+    destination = make_destination("postgres")
+    source.execute(
+        f"DO $$ BEGIN FOR i IN 1..{n} LOOP EXECUTE format('CREATE TABLE t%s "
+        "(id int PRIMARY KEY)', i); EXECUTE format('INSERT INTO t%s VALUES "
+        "(%s)', i, i); END LOOP; END $$")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("shop", tables="public.*",
+                      source={"connection": "source"},
+                      destination={"connection": "warehouse",
+                                   "schema": "public"})
+    tidemark.write_config()
+    for rows in (1, 0):
+        done = tidemark.start("run", "--json", "--jobs", "40", under=(
+            "sh", "-c", 'ulimit -n 64; exec "$0" "$@"')).wait(600).expect(0)
+        assert "pipelines run at once, not 40" in done.err
+        assert list(rows_of(done).values()) == [rows] * n
+    assert destination.query("SELECT id FROM t17") == [(17,)]
