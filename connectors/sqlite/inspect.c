@@ -7,6 +7,7 @@
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 #include "core/data/table_identity.h"
+#include "core/data/table_name.h"
 
 /* SQLite gives a table nothing that tells it from a later one of its name: its
  * numbers are used again. */
@@ -35,12 +36,16 @@ static void inspect_index(struct sqlite_source *s,
 	const struct source_layout *l = &s->paged.layout;
 	const struct source_column *mark = source_mark(l);
 	struct strbuf fix = STRBUF_INIT;
+	char *name;
 
 	if (mark->expression || l->table.view ||
 	    source_index_begins_with(l, mark->name))
 		return;
-	strbuf_addf(&fix, "CREATE INDEX %s_%s ON %s (", l->table.name,
-		    mark->name, l->table.alias);
+	name = xstrfmt("%s_%s", l->table.name, mark->name);
+	strbuf_addstr(&fix, "CREATE INDEX ");
+	sql_quote_name(&fix, name, '"');
+	strbuf_addf(&fix, " ON %s (", l->table.alias);
+	free(name);
 	source_layout_write_order(&fix, l, '"');
 	strbuf_addch(&fix, ')');
 	problems_add(out, SEVERITY_WARNING, ERROR_NONE, "mark-without-index",

@@ -10,6 +10,7 @@
 #include "core/base/pool.h"
 #include "core/base/seat.h"
 #include "core/base/stop.h"
+#include "core/settings/wildcard.h"
 #include "core/store/leases.h"
 #include "core/store/letters.h"
 #include "core/sync/ledger/breaker.h"
@@ -297,6 +298,21 @@ static int pipeline_take_lease(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
+/* A table of a wildcard that cannot be synced has a history all the same. It is
+ * not the wildcard itself, which is named where its tables are not known. */
+static void pipeline_record_fault(struct run_context *c, struct run_result *out,
+				  const struct error *fault)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (task_has(c->options->task, TASK_BY_KEYS | TASK_OWN_LEASE) ||
+	    !c->p->wildcard || !strcmp(c->p->wildcard->name, c->p->name))
+		return;
+	pipeline_outcome(out, fault);
+	out->elapsed_us = clock_monotonic_us() - out->begun_us;
+	ledger_end(c->store, out, &ignored);
+}
+
 int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err)
@@ -330,6 +346,8 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	task->ops->begin(&c, out);
 	log_set_pipeline(pipeline_lease(&c));
 	rc = settings_fault(p, err);
+	if (rc)
+		pipeline_record_fault(&c, out, err);
 	if (!rc)
 		rc = pipeline_take_lease(&c, out, err);
 	if (!rc)

@@ -75,9 +75,10 @@ int verify_take_mark(const struct pipeline_settings *p, struct watermark *out,
 	int rc = verify_find_mark(p, out, &found, err);
 
 	if (!rc && !found)
-		log_warn("there is no mark at %s: it has not been run, or the "
-			 "mark was reset. Every row of the source that differs "
-			 "counts as unsettled; tidemark %s %s brings them",
+		log_warn("there is no mark at %s: it has not been run, it "
+			 "found no row, or the mark was reset. Every row of "
+			 "the source that differs counts as unsettled; "
+			 "tidemark %s %s brings them",
 			 p->destination_table, settings_run(p),
 			 settings_call(p));
 	return rc ? rc : verify_check_strategy(p, out, err);
