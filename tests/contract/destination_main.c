@@ -99,6 +99,7 @@ static int suite_run(void)
 	suite_add(all, &n, suite_schema, suite_schema_n);
 	suite_add(all, &n, suite_refusals, suite_refusals_n);
 	suite_add(all, &n, suite_refresh, suite_refresh_n);
+	suite_add(all, &n, suite_keyless, suite_keyless_n);
 	suite_add(all, &n, suite_by_hand, suite_by_hand_n);
 	suite_add(all, &n, suite_types, suite_types_n);
 	suite_add(all, &n, suite_failpoints, suite_failpoints_n);

@@ -32,6 +32,8 @@ extern const size_t suite_refusals_n;
 extern const struct CMUnitTest suite_schema[];
 extern const size_t suite_schema_n;
 extern const struct CMUnitTest suite_refresh[];
+extern const size_t suite_keyless_n;
+extern const struct CMUnitTest suite_keyless[];
 extern const size_t suite_refresh_n;
 extern const struct CMUnitTest suite_by_hand[];
 extern const size_t suite_by_hand_n;

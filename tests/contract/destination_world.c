@@ -342,7 +342,8 @@ int world_load(struct world *w, const char *rows, const char *mark)
 
 	world_rows(w, &batch, rows);
 	world_next(w, &next, mark);
-	next.rows_total += (int64_t)batch.n_rows;
+	next.cut = w->cut;
+	next.rows_total += (int64_t)batch.n_rows - w->cut;
 	w->counts = (struct load_counts){ -1, -1, -1, -1, 0 };
 	error_clear(&w->err);
 	if (rehearsed)

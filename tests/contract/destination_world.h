@@ -76,6 +76,7 @@ struct world {
 	struct load_counts counts;
 	struct error err;
 	int n_batches;
+	int64_t cut; /* as in struct checkpoint, for each load */
 	/* Each load is previewed before, and counts what that has said. */
 	bool rehearse;
 	int previewed; /* the code that it ended with */
