@@ -447,22 +447,6 @@ def test_server_that_is_behind(failing, source, make_destination):
     check_end(failing, source, destination)
 
 
-@pytest.mark.parametrize("sessions, said", (
-    (30, "is loaded by 3 streams"), (4, "is loaded by 2 streams in place of 3"),
-    (3, "is loaded by one stream: its connections have sessions for no more")))
-def test_bound_of_sessions(tidemark, source, make_destination, sessions, said):
-    destination = make_destination("postgres")
-    fill(source)
-    configure(tidemark, source, destination)
-    tidemark.connections["source"] = dict(tidemark.connections["source"],
-                                          sessions=sessions)
-    tidemark.write_config()
-    done = tidemark.run()
-    assert said in done.err
-    assert done.pipeline()["rows_inserted"] == ROWS
-    check_end(tidemark, source, destination)
-
-
 def test_stopped_by_a_signal(tidemark, source, make_destination):
     destination = make_destination("postgres")
     fill(source)

@@ -139,7 +139,8 @@ static void stream_chunk_failed(struct stream *s, const struct chunk *c,
 	if (!strcmp(c->state, CHUNK_FAILED) || !error_may_pass(err->code))
 		stream_fail(s, err);
 	else if (full && stream_leaves(s))
-		log_warn("loaded by fewer streams: %s", err->message);
+		log_warn("%s is loaded by fewer streams: %s",
+			 s->all->r->p->source_table, err->message);
 	else if (full && !s->yields)
 		stream_fail(s, err);
 	else
