@@ -23,12 +23,12 @@ MAKE = """
 create table t0000 (id bigint primary key, customer bigint not null,
     status text not null, amount bigint not null, note text,
     created_at timestamptz not null, updated_at timestamptz not null,
-    flags int not null, ratio double precision);
+    flags bigint not null, ratio double precision);
 insert into t0000 select i, i * 7919 % 100003, (array['new', 'paid', 'sent'])
     [1 + i % 3], i * 137 % 100000, 'note of order ' || i,
     timestamptz '2025-01-01' + i * interval '1 second',
     timestamptz '2025-01-01' + i * interval '1 second', i % 8, i / 7.0
-    from generate_series(1, {rows}) i;
+    from generate_series(1::bigint, {rows}) i;
 create index on t0000 (updated_at, id);
 """
 
