@@ -20,6 +20,10 @@
 
 /* How long a writer waits for readers of this process. */
 #define DUCK_READERS_PATIENCE_S 10
+/* Each time that a file has come to rest so often, no more of it than this
+ * stays in memory. */
+#define DUCK_SHRINK_EVERY 3
+#define DUCK_REST_MEMORY  "4MB"
 
 /* A database that is open in this process. DuckDB's lock on the file does not
  * keep a process from opening it twice, and this would ruin it. So the second
@@ -36,6 +40,7 @@ struct duck_database {
 	pthread_mutex_t lock; /* guards the turns */
 	pthread_cond_t moved;
 	uint64_t asked, turn; /* how many have asked, and had theirs */
+	unsigned rests; /* so often it came to rest */
 	struct duck *users;
 	struct duck_database *next;
 };
@@ -127,6 +132,26 @@ static bool duck_is_healthy(duckdb_connection connection)
 	return healthy;
 }
 
+/* Blocks of a table that is done with stay in memory up to the limit, and the
+ * next pipeline has another table. A lower limit for a moment drops them. It is
+ * refused if some are in use, and then all others are dropped. */
+static void duck_shrink(duckdb_connection connection, const char *settings)
+{
+	static const char name[] = "memory_limit=";
+	const char *limit = strstr(settings, name);
+	char *back;
+
+	if (!limit)
+		return;
+	limit += strlen(name);
+	back = xstrfmt("SET memory_limit = '%.*s'", (int)strcspn(limit, "\n"),
+		       limit);
+	duckdb_query(connection, "SET memory_limit = '" DUCK_REST_MEMORY "'",
+		     NULL);
+	duckdb_query(connection, back, NULL);
+	free(back);
+}
+
 /* The last to leave closes, or lets it rest. */
 static void duck_leave(struct duck *db, bool rest)
 {
@@ -136,6 +161,8 @@ static void duck_leave(struct duck *db, bool rest)
 	rest = rest && d->shared && d->users == db && !db->next &&
 	       db->connection && !stop_requested() &&
 	       duck_is_healthy(db->connection);
+	if (rest && d->rests++ % DUCK_SHRINK_EVERY == 0)
+		duck_shrink(db->connection, d->settings);
 	duckdb_disconnect(&db->connection);
 	while (*user != db)
 		user = &(*user)->next;
