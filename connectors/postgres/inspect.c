@@ -263,6 +263,19 @@ static bool inspect_write_unique(struct strbuf *sb,
 	return true;
 }
 
+/* Tables that inherit from it, whose rows are its rows, too. */
+#define INSPECT_HEIRS                                                          \
+	"a unique index holds for the table's own rows, and not for those of " \
+	"tables that inherit from it: let all of them take their keys from "   \
+	"one sequence"
+
+static bool inspect_has_heirs(const struct source_layout *l)
+{
+	const struct relation *r = postgres_source_relation(l);
+
+	return r->kind == RELATION_TABLE && r->has_children;
+}
+
 static int inspect_repeats(struct inspection_of *x, struct error *err)
 {
 	const struct source_layout *l = &x->c->layout;
@@ -279,7 +292,9 @@ static int inspect_repeats(struct inspection_of *x, struct error *err)
 		report_repeat(x->out, x->source->table, key);
 	else if (!rc && l->n_key && !l->key_unique)
 		report_unvouched(x->out, x->source->table,
-				 vouchable ? fix.data : NULL);
+				 vouchable		? fix.data
+				 : inspect_has_heirs(l) ? INSPECT_HEIRS
+							: NULL);
 	strbuf_release(&fix);
 	free(key);
 	return rc;
