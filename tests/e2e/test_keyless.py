@@ -5,7 +5,7 @@ import collections
 
 import pytest
 
-from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA,
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK, EXIT_SCHEMA,
                    items_settings)
 
 TARGETS = ("postgres", "mysql", "mariadb", "sqlite", "duckdb")
@@ -180,6 +180,20 @@ def test_unchanged_table_stays(tidemark, source, make_destination):
     source.execute("ALTER TABLE bag ADD COLUMN more text")
     assert tidemark.run().pipeline()["rows_inserted"] == 6
     assert tidemark.run().pipeline()["rows_inserted"] == 0
+
+
+def test_gate_looks_at_a_table_that_stays(tidemark, source, make_destination):
+    """A gate may be newer than the rows that the target has."""
+    destination = make_destination("postgres")
+    bag(tidemark, source, destination)
+    tidemark.run()
+    made = items_settings(source, destination, "timestamp", "replace", "bag",
+                          gate={"not_null": ["n"]})
+    del made["watermark"]
+    tidemark.pipeline("bag", **made).write_config()
+    done = tidemark("run").expect(EXIT_DATA)
+    assert "not_null" in done.err
+    expect(destination, ROWS)
 
 
 def test_check_looks_at_the_source(tidemark, source, make_destination):

@@ -61,6 +61,16 @@ static bool unchanged_rows(struct run *r)
 	return same;
 }
 
+/* It looks through the rows that a run reads, and may be newer than they are.
+ */
+static bool unchanged_is_gated(const struct pipeline_settings *p)
+{
+	const struct gate_settings *g = &p->gate;
+
+	return g->not_null.n || g->unique.n || g->n_limits || g->min_rows ||
+	       g->max_rows;
+}
+
 /* A dry run has the file open to read, and a file that has one writer is not
  * opened beside it in another way. */
 static bool unchanged_opens(const struct run *r)
@@ -72,8 +82,9 @@ static bool unchanged_opens(const struct run *r)
 int run_look_unchanged(struct run *r, struct error *err)
 {
 	if (r->p->strategy != STRATEGY_NONE || r->options->full_refresh ||
-	    !task_has(r->task, TASK_MOVES_MARK) || !unchanged_opens(r) ||
-	    !unchanged_by_mark(r) || !unchanged_target(r))
+	    unchanged_is_gated(r->p) || !task_has(r->task, TASK_MOVES_MARK) ||
+	    !unchanged_opens(r) || !unchanged_by_mark(r) ||
+	    !unchanged_target(r))
 		return 0;
 	r->unchanged = unchanged_rows(r);
 	if (stop_requested())
