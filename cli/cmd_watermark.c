@@ -130,6 +130,8 @@ static int watermark_set(const struct arguments *args, const struct settings *s,
 		return -(int)err->code;
 	code = marks_parse(p, args->operands.items[2], &watermark, err);
 	if (!code)
+		code = marks_drop_open(p, &watermark, err);
+	if (!code)
 		code = watermark_put(args, s, p, watermark, err);
 	free(watermark);
 	return code;

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "connectors/common/settle.h"
 #include "connectors/common/trouble.h"
 #include "connectors/postgres/durable.h"
 #include "connectors/postgres/keyset.h"
@@ -72,10 +73,28 @@ static int keyset_open(struct connector *owner, struct error *err)
 	return rc;
 }
 
+/* Its rows may have been loaded: the part was detached for a while, or they
+ * were in another one. */
+static int keyset_refuse_part(const struct postgres *c, struct error *err)
+{
+	const struct source_spec *source = c->pass.scan->source;
+
+	error_set(err, ERROR_SCHEMA,
+		  "%s is a new part of %s, and has rows up to the mark, %s. "
+		  "They may have been loaded before, as rows of another part "
+		  "or before a DETACH; the table has no key, and nothing "
+		  "tells. " ERROR_FIX,
+		  postgres_source_keyset_leaf(c)->sql, source->table,
+		  c->pass.scan->from->value);
+	return settle_way_out(source, err);
+}
+
 static int keyset_append(struct postgres *c, struct batch *b, struct error *err)
 {
 	int rc = postgres_source_rows_append(c, b, err);
 
+	if (!rc && !c->layout.n_key && postgres_source_keyset_leaf(c))
+		rc = keyset_refuse_part(c, err);
 	if (!rc && c->pass.ties && c->layout.n_key)
 		rc = refuse_repeat_row(c->pass.scan->source->table, b,
 				       b->n_rows - 1, err);

@@ -155,6 +155,66 @@ def test_all_rows_again(tidemark, source, make_destination, engine):
     expect(destination, ROWS + [("e", 5)])
 
 
+def mark_of(tidemark):
+    shown = tidemark("watermark", "show", "log", "--json").expect(EXIT_OK)
+    return shown.pipeline()["watermark"]
+
+
+@pytest.mark.parametrize("engine", TARGETS)
+@pytest.mark.thinned(2)
+def test_mark_that_was_shown_before(tidemark, source, make_destination, engine):
+    """The rows behind a mark are counted for the mark that stands. An earlier
+    one that is set again does not say how many they are by now."""
+    destination = make_destination(engine)
+    log(tidemark, source, destination)
+    tidemark.run()
+    marks = [mark_of(tidemark)]
+    rows = ROWS + [("e", 5)] * 9 + [("f", 6)]
+    fill(source, rows[len(ROWS):])
+    tidemark.run("--max-batches", "1")
+    marks.append(mark_of(tidemark))
+    assert (marks[0]["open"], marks[1]["open"] > 0) == (0, True)
+    # To set the mark that stands changes nothing.
+    tidemark("watermark", "set", "log", json.dumps(marks[1])).expect(EXIT_OK)
+    assert mark_of(tidemark) == marks[1]
+    done = tidemark("run").expect(EXIT_OK)
+    assert "built anew" not in done.err
+    expect(destination, rows)
+    for mark in marks:
+        tidemark("watermark", "set", "log", json.dumps(mark)).expect(EXIT_OK)
+        assert "open" not in mark_of(tidemark)
+        done = tidemark("run").expect(EXIT_OK)
+        assert "built anew" in done.err
+        expect(destination, rows)
+
+
+def test_part_that_comes_back(tidemark, source, make_destination):
+    """Nothing tells whether the rows of a new part were loaded before."""
+    destination = make_destination("duckdb")
+    log(tidemark, source, destination, rows=[])
+    source.execute("DROP TABLE log",
+                   "CREATE TABLE log (t varchar(10), n integer,"
+                   " since timestamptz) PARTITION BY LIST (n)",
+                   "CREATE TABLE log_1 PARTITION OF log FOR VALUES IN (1)",
+                   "CREATE TABLE log_rest PARTITION OF log DEFAULT")
+    fill(source, ROWS)
+    tidemark.run()
+    # A part whose rows are all past the mark is read as the others are.
+    source.execute("CREATE TABLE log_5 PARTITION OF log FOR VALUES IN (5)")
+    rows = ROWS + [("e", 5)] * 2
+    fill(source, rows[len(ROWS):])
+    assert tidemark.run().pipeline()["rows_inserted"] == 2
+    source.execute("ALTER TABLE log DETACH PARTITION log_1")
+    tidemark.run()
+    source.execute("ALTER TABLE log ATTACH PARTITION log_1 FOR VALUES IN (1)")
+    done = tidemark("run").expect(EXIT_SCHEMA)
+    assert "log_1" in done.err and "--full-refresh" in done.err
+    expect(destination, rows)
+    tidemark.run("--full-refresh")
+    expect(destination, rows)
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
 @pytest.mark.parametrize("settings, word", (
     ({"watermark": {"lag": "1m"}}, "leave watermark.lag out"),
     ({"watermark": {"tail": "deliver"}}, "write tail: hold"),

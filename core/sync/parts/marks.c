@@ -191,6 +191,42 @@ out:
 	return rc;
 }
 
+static bool marks_same_place(const struct watermark *w, const char *stored)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark now;
+	bool same;
+
+	watermark_init(&now);
+	same = stored && !watermark_from_text(&now, stored, &ignored) &&
+	       now.keyless && now.open == w->open && now.value && w->value &&
+	       !strcmp(now.value, w->value);
+	watermark_release(&now);
+	return same;
+}
+
+int marks_drop_open(const struct pipeline_settings *p, char **mark,
+		    struct error *err)
+{
+	struct watermark w;
+	struct mark now;
+	int rc;
+
+	watermark_init(&w);
+	mark_init(&now);
+	rc = *mark ? watermark_from_text(&w, *mark, err) : 0;
+	if (!rc && w.keyless)
+		rc = marks_get_destination(p, &now, err);
+	if (!rc && w.keyless && !marks_same_place(&w, now.watermark)) {
+		w.keyless = false;
+		free(*mark);
+		*mark = watermark_to_text(&w);
+	}
+	mark_release(&now);
+	watermark_release(&w);
+	return rc;
+}
+
 static int marks_put_destination(const struct pipeline_settings *p,
 				 const char *watermark, struct error *err)
 {

@@ -36,6 +36,12 @@ int marks_get(const struct settings *s, const struct pipeline_settings *p,
 int marks_parse(const struct pipeline_settings *p, const char *text, char **out,
 		struct error *err);
 
+/* Before marks_put(). The number of rows behind a mark ("open") is true of the
+ * one that stands at the destination. Another one loses it: then the next run
+ * builds the table anew. */
+int marks_drop_open(const struct pipeline_settings *p, char **mark,
+		    struct error *err);
+
 /* Write the mark at the destination, then its mirror. NULL clears it: the next
  * run reads everything again. */
 int marks_put(const struct settings *s, const struct pipeline_settings *p,

@@ -54,8 +54,9 @@ static int keyless_begin_anew(struct run *r, bool prepared, struct error *err)
 				 "table %s: all rows are to be read again; the "
 				 "next try builds it anew",
 				 r->p->destination_table);
-	log_info("all rows of %s are read again, and nothing tells them from "
-		 "those that are there: table %s is built anew and swapped in",
+	log_warn("all rows of %s are read again, and nothing tells them from "
+		 "those that are there: table %s is built anew and swapped in. "
+		 "Rows that the source has no longer go",
 		 r->p->source_table, r->p->destination_table);
 	r->target.refresh = true;
 	r->keyless.cut = 0;
