@@ -47,8 +47,24 @@ static bool keyless_doubles(const struct run *r)
 			     : r->from.keyless;
 }
 
+/* Only somebody who has taken the mark away has asked for all rows. A log whose
+ * old rows the source has purged must not lose them by a column that comes. */
 static int keyless_begin_anew(struct run *r, bool prepared, struct error *err)
 {
+	if (r->again || r->from.value)
+		return error_set(
+			err, ERROR_SCHEMA,
+			"table %s: %s, so all rows of %s are to be read again, "
+			"and nothing tells them from those that are "
+			"there" ERROR_FIX
+			"; tidemark %s --full-refresh %s builds it anew; rows "
+			"that the source has no longer are gone then",
+			r->p->destination_table,
+			r->again ? "columns or settings have changed"
+				 : "the mark was set by hand, or the table had "
+				   "or has a key",
+			r->p->source_table, settings_run(r->p),
+			settings_call(r->p));
 	if (prepared)
 		return error_set(err, ERROR_TRANSIENT,
 				 "table %s: all rows are to be read again; the "
