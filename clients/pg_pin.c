@@ -146,6 +146,10 @@ int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
 	if (!options->pin)
 		return 0;
 	pg->n_pins = pg_pins_of(options);
+	/* A pooler may hand out a session that nobody has reset. Statements
+	 * that we have prepared before would have the names of ours. */
+	if (!pg->pid)
+		strbuf_addstr(&sql, "DEALLOCATE ALL; ");
 	for (size_t i = 0; i < pg->n_pins; i++)
 		strbuf_addf(&sql, "SET %s = %s; ", pg_pins[i].name,
 			    pg_pins[i].sql);

@@ -69,3 +69,17 @@ def test_other_modes_are_refused(mode, which, make_database, make_pooler,
     tidemark.top["state"] = places["state"]
     tidemark.write_config().run()
     check_items(ends["source"], ends["warehouse"])
+
+
+def test_sessions_that_nobody_resets(make_database, make_pooler, tidemark):
+    """Statements that an earlier process has prepared are still there."""
+    source, destination = make_database("source"), make_database("warehouse")
+    make_tables(source)
+    pooler = make_pooler(source, "session", server_reset_query="")
+    tidemark.connect("source", pooler.connection(source))
+    tidemark.connect("warehouse", pooler.connection(destination))
+    add_pipelines(tidemark, source, destination)
+    for _ in range(2):
+        tidemark.run("--jobs", "1")
+    check_tables(source, destination)
+    assert set(attempts(tidemark)) == {1}
