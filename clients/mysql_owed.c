@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <mysql.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "clients/mysql_connect.h"
 #include "clients/mysql_session.h"
@@ -79,7 +81,7 @@ static void owed_look(struct mysql_client_owed *o)
 	o->looking = false;
 	o->looks = o->waits ? o->looks + 1 : 0;
 	if (o->looks == OWED_LOOKS) {
-		shutdown(mysql_client_socket(o->db->conn), SHUT_RDWR);
+		shutdown(o->socket, SHUT_RDWR);
 		o->cut = true;
 	}
 	if (o->looks)
@@ -140,8 +142,12 @@ void mysql_client_owed_begin(struct mysql_client_owed *o,
 		.db = db,
 		.pause_us = OWED_LOOK_US,
 		.look_us = clock_monotonic_us() + OWED_LOOK_US,
-		.known = owed_is_known(db),
+		.socket = -1,
 	};
+	if (owed_is_known(db))
+		o->socket = fcntl(mysql_client_socket(db->conn),
+				  F_DUPFD_CLOEXEC, 0);
+	o->known = o->socket >= 0;
 	if (!o->known)
 		return;
 	pthread_mutex_lock(&owed.lock);
@@ -168,6 +174,7 @@ int mysql_client_owed_end(struct mysql_client_owed *o, int rc,
 		at = &(*at)->next;
 	*at = o->next;
 	pthread_mutex_unlock(&owed.lock);
+	close(o->socket);
 	o->db->lost |= o->cut;
 	if (!rc || !o->cut || rc == -ERROR_STOPPED)
 		return rc;

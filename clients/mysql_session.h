@@ -96,6 +96,9 @@ void mysql_client_insert_end(
 struct mysql_client_owed {
 	struct mysql_client *db;
 	bool known; /* by its number: others can ask of it */
+	/* A second name of the session's socket: the library may close its own
+	 * while another thread looks. */
+	int socket;
 	bool looking; /* a look is under way */
 	bool waits; /* it had nothing to do at the last look */
 	bool cut;
