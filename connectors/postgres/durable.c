@@ -37,18 +37,27 @@ static uint64_t durable_without_header(uint64_t lsn, uint64_t page,
 	return lsn % page == PAGE_HEADER ? lsn - PAGE_HEADER : lsn;
 }
 
-uint64_t postgres_source_durable_target(const struct pg_result *r, int first)
+void postgres_source_durable_tell(const struct pg_result *r, int first,
+				  struct settled *out)
 {
 	const char *end = pg_value(r, 0, first);
 	const char *flushed = pg_value(r, 0, first + 1);
-	uint64_t page, segment, target;
+	uint64_t page, segment;
 
 	if (!end || !flushed)
-		return 0;
+		return;
 	page = strtoull(pg_value(r, 0, first + 2), NULL, 10);
 	segment = strtoull(pg_value(r, 0, first + 3), NULL, 10);
-	target = durable_without_header(durable_lsn(end), page, segment);
-	return durable_lsn(flushed) >= target ? 0 : target;
+	out->log_end = durable_without_header(durable_lsn(end), page, segment);
+	out->log_flushed = durable_lsn(flushed);
+}
+
+uint64_t postgres_source_durable_target(const struct pg_result *r, int first)
+{
+	struct settled at = { .log_end = 0 };
+
+	postgres_source_durable_tell(r, first, &at);
+	return at.log_flushed >= at.log_end ? 0 : at.log_end;
 }
 
 /* insufficient_privilege, feature_not_supported, undefined_function */

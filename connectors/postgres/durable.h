@@ -29,6 +29,9 @@
  * the log must be flushed before every transaction that ended before the
  * statement is durable. 0: it is flushed as far as that. */
 uint64_t postgres_source_durable_target(const struct pg_result *r, int first);
+/* The same for whoever waits by itself: log_end and log_flushed. */
+void postgres_source_durable_tell(const struct pg_result *r, int first,
+				  struct settled *out);
 /* Did a statement with these columns fail because this role, or this server,
  * does not have the functions? */
 bool postgres_source_durable_is_hidden(const struct error *err);

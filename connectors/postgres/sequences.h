@@ -7,6 +7,9 @@
 
 #include "connectors/postgres/layout.h"
 
+/* In pending: what is known of the column's sequences. */
+#define SEQUENCES "sequences"
+
 struct sequence_info {
 	uint32_t oid;
 	char *name; /* schema.name, quoted where needed */

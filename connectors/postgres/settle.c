@@ -8,6 +8,7 @@
 #include "connectors/postgres/leaf_list.h"
 #include "connectors/postgres/postgres.h"
 #include "connectors/postgres/replay.h"
+#include "connectors/postgres/sequences.h"
 #include "connectors/postgres/shape.h"
 #include "connectors/postgres/surroundings.h"
 #include "core/base/alloc.h"
@@ -103,6 +104,8 @@ int postgres_source_settle_xmin(struct postgres *c,
 		postgres_source_durable_explain(pg_value(r, 0, 2), &reason);
 		out->reason = strbuf_detach(&reason);
 		settle_weaken(out, GUARANTEE_LAG);
+	} else {
+		postgres_source_durable_tell(r, 3, out);
 	}
 	if (from->value && strtoull(from->value, NULL, 10) > xmax)
 		rc = postgres_source_replay_refuse_xid(
@@ -231,6 +234,16 @@ static int settle_surely(struct postgres *c, const struct source_spec *source,
 	return rc && early ? settle_once(c, source, mark, from, out, err) : rc;
 }
 
+static json_t *settle_parts(const struct postgres *c, const struct settled *out)
+{
+	json_t *sequences = json_object_get(out->pending, SEQUENCES);
+
+	if (!c->leaf_list && !sequences)
+		return NULL;
+	return json_pack("{s:O*, s:O*}", LEAF_LIST, c->leaf_list, SEQUENCES,
+			 sequences);
+}
+
 int postgres_settle(struct connector *base, const struct source_spec *source,
 		    const struct schema *schema,
 		    const struct watermark_spec *mark,
@@ -253,8 +266,8 @@ int postgres_settle(struct connector *base, const struct source_spec *source,
 		return settle_surroundings(c, source, STRATEGY_NONE, out, err);
 	}
 	rc = settle_surely(c, source, mark, from, out, err);
-	if (!rc && c->leaf_list)
-		out->parts = json_pack("{s:O}", LEAF_LIST, c->leaf_list);
+	if (!rc)
+		out->parts = settle_parts(c, out);
 	rc = postgres_source_shape_judge(c, source, mark, rc, err);
 	/* The ceiling of xmin is taken by the pass itself. */
 	if (!rc && mark->strategy != STRATEGY_XMIN)

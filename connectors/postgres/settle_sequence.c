@@ -13,9 +13,6 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 
-/* In pending: what is known of the column's sequences. */
-#define SEQUENCES "sequences"
-
 /* Sequences give ids out in order, but transactions commit out of order. Every
  * id up to the greatest one seen belongs to a transaction that is over, or to
  * one that is open right afterwards. So the maximum is read first, and the
@@ -57,7 +54,8 @@ static int settle_ask_ahead(struct postgres *c,
 	return pg_ahead_ask(c->pg, err);
 }
 
-static int settle_max(struct postgres *c, char **out, struct error *err)
+static int settle_max(struct postgres *c, char **max, struct settled *out,
+		      struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct pg_result *r = NULL;
@@ -73,12 +71,12 @@ static int settle_max(struct postgres *c, char **out, struct error *err)
 	} else if (rc) {
 		*err = why;
 	}
-	if (!rc) {
-		c->unflushed = c->log_hidden
-				       ? 0
-				       : postgres_source_durable_target(r, 0);
-		*out = xstrdup(pg_value(r, 0, pg_columns(r) - 1));
+	if (!rc && !c->log_hidden) {
+		c->unflushed = postgres_source_durable_target(r, 0);
+		postgres_source_durable_tell(r, 0, out);
 	}
+	if (!rc)
+		*max = xstrdup(pg_value(r, 0, pg_columns(r) - 1));
 	pg_result_free(r);
 	return rc;
 }
@@ -398,7 +396,7 @@ int postgres_source_settle_sequence(struct postgres *c,
 	out->guarantee = GUARANTEE_EXACT;
 	rc = settle_ask_ahead(c, source, err);
 	if (!rc)
-		rc = settle_max(c, &ids.max, err);
+		rc = settle_max(c, &ids.max, out, err);
 	if (!rc)
 		rc = postgres_source_activity_read(c->pg, &ids.open, err);
 	if (!rc)

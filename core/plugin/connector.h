@@ -106,8 +106,13 @@ struct settled {
 	char *hidden;
 	/* Members of `pending` of a mark whose rows were all read since; NULL:
 	 * none. They tell the table's parts from those that come later, whose
-	 * rows may be of any age. */
+	 * rows may be of any age, and sequences from those that began anew. */
 	json_t *parts;
+	/* The end of the source's log at a time when all that `value` covers
+	 * had ended, and how far the log is flushed. A crash of the source
+	 * takes back what lies behind that, and gives its numbers out again.
+	 * 0: there is no such log, or nothing is known of it. */
+	uint64_t log_end, log_flushed;
 };
 void settled_init(struct settled *s);
 void settled_release(struct settled *s);

@@ -12,6 +12,7 @@ import workload
 from bench import EXIT_SCHEMA, sync_items
 from ends import PostgresEnd
 from servers import wait_for
+from test_streams import configure, fill
 
 # Time is not given out again.
 STRATEGIES = ("xmin", "sequence")
@@ -211,3 +212,26 @@ def test_unlogged_table_begins_anew(tidemark, server, make_destination):
     tidemark.run("--full-refresh")
     assert names(source) == names(destination)
     assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("lost", (commit_without_waiting, roll_back))
+def test_streams_begin_behind_what_is_flushed(tidemark, server,
+                                              make_destination, strategy,
+                                              lost):
+    """Several streams load up to a point that is settled before the first of
+    them reads: no crash may take it back."""
+    source, destination = server.end, make_destination("duckdb")
+    fill(source)
+    server.stop_flushing()
+    lost(source)
+    configure(tidemark, source, destination, strategy)
+    workload.settle(source)
+    tidemark.run()
+    server.crash()
+    for number in range(90):
+        source.execute(f"INSERT INTO items (name) VALUES ('own {number}')")
+    workload.settle(source)
+    tidemark.run()
+    theirs, ours = names(source), names(destination)
+    assert {key: ours.get(key) for key in theirs} == theirs

@@ -74,6 +74,32 @@ int streams_forget(struct run *r, struct error *err)
 	return rc;
 }
 
+/* The run goes on behind the settled point, whatever becomes of the source. So
+ * no crash may take back what the point covers. A mark of one stream waits for
+ * the log, too. */
+static int streams_wait_for_log(struct run *r, bool *safe, struct error *err)
+{
+	char *value = xstrdup(r->settled.value);
+	uint64_t end = value ? r->settled.log_end : 0;
+	int rc = 0;
+
+	for (int i = 0; !rc && r->settled.log_flushed < end &&
+			!stop_requested() && i < STREAMS_SETTLE_TRIES;
+	     i++) {
+		clock_sleep_us(STREAMS_SETTLE_US);
+		rc = run_settle(r, err);
+	}
+	*safe = !rc && r->settled.log_flushed >= end;
+	if (*safe)
+		xassign(&r->settled.value, value);
+	else if (!rc)
+		log_info("%s is loaded by one stream: the source does not "
+			 "flush its log",
+			 r->p->source_table);
+	free(value);
+	return rc;
+}
+
 /* Begin with a range for each stream. The chunks come before the mark that
  * names them: those that none names are forgotten. */
 static int streams_plan_new(struct run *r, size_t n, struct streams_plan *plan,
@@ -81,12 +107,15 @@ static int streams_plan_new(struct run *r, size_t n, struct streams_plan *plan,
 {
 	struct chunk_list first = { NULL, 0, 0 };
 	char attempt[DIGEST_TEXT_SIZE];
+	bool safe = false;
 	int rc = streams_forget(r, err);
 
+	if (!rc)
+		rc = streams_wait_for_log(r, &safe, err);
 	ledger_attempt_id(attempt);
 	digest_hash_text(attempt, strlen(attempt), id);
 	id[STREAMS_ID_SIZE - 1] = '\0';
-	if (!streams_plan_aim(plan, r->settled.value, NULL))
+	if (!safe || !streams_plan_aim(plan, r->settled.value, NULL))
 		return rc;
 	while (!rc && !plan->whole && first.n < n)
 		rc = streams_plan_next(plan, id, &first, err);
