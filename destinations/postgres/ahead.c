@@ -6,8 +6,6 @@
 #include "core/base/alloc.h"
 #include "destinations/postgres/owned.h"
 
-/* The look keeps its finding for the rest of its message, for it is dear. */
-#define FAULT_SETTING  "tidemark.fault"
 #define READABLE_FAULT PG_OWNED_OWNER("v.relowner")
 
 /* One row about the place of the target; the fault of the marks comes last. */
@@ -31,11 +29,13 @@ static const char surroundings_from_sql[] =
 void postgres_ahead_around_sql(struct strbuf *sql)
 {
 	strbuf_addstr(sql, surroundings_sql);
-	strbuf_addstr(sql, "CASE WHEN nullif(current_setting('" FAULT_SETTING
-			   "', true), '') IS NULL THEN ");
+	strbuf_addstr(
+		sql, "CASE WHEN nullif(current_setting('" POSTGRES_FAULT_SETTING
+		     "', true), '') IS NULL THEN ");
 	postgres_owned_add_fault(sql, "$3");
-	strbuf_addstr(sql, "\n  ELSE nullif(current_setting('" FAULT_SETTING
-			   "'), '" POSTGRES_NO_FAULT "') END");
+	strbuf_addstr(sql,
+		      "\n  ELSE nullif(current_setting('" POSTGRES_FAULT_SETTING
+		      "'), '" POSTGRES_NO_FAULT "') END");
 	strbuf_addstr(sql, surroundings_from_sql);
 }
 
@@ -134,15 +134,16 @@ int postgres_ahead_settled(struct postgres_destination *d, struct error *err)
 
 void postgres_ahead_look_sql(struct strbuf *sql)
 {
-	strbuf_addstr(sql, "SELECT to_regclass($1), to_regclass($2),\n"
-			   "  set_config('" FAULT_SETTING "', coalesce(");
+	strbuf_addstr(sql,
+		      "SELECT to_regclass($1), to_regclass($2),\n"
+		      "  set_config('" POSTGRES_FAULT_SETTING "', coalesce(");
 	postgres_owned_add_fault(sql, "$2");
 	strbuf_addstr(sql, ", '" POSTGRES_NO_FAULT "'), true)");
 }
 
 /* A fault is no number, so it ends the message. */
 static const char fault_stop_sql[] =
-	"SELECT nullif(current_setting('" FAULT_SETTING
+	"SELECT nullif(current_setting('" POSTGRES_FAULT_SETTING
 	"'), '" POSTGRES_NO_FAULT "')::integer";
 
 /* The read under the lock can come along if no predecessor is to be ended

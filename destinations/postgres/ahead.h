@@ -17,6 +17,9 @@ extern const struct mark_statement postgres_read_mark, postgres_read_all;
 /* Append the look at target and marks: $1 and $2 are their quoted names. The
  * fault of the marks comes last, or POSTGRES_NO_FAULT. */
 #define POSTGRES_NO_FAULT "none"
+/* The look keeps its finding for the rest of its message, for it is dear. A
+ * session begins without one, whatever a database or a role presets. */
+#define POSTGRES_FAULT_SETTING "tidemark.fault"
 void postgres_ahead_look_sql(struct strbuf *sql);
 /* Append the question about the place of the target. $1 is the schema, $2 the
  * table, $3 the quoted name of the marks. Their fault comes last. */

@@ -4,6 +4,7 @@
 #include "clients/pg_ahead.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
+#include "destinations/postgres/ahead.h"
 #include "destinations/postgres/postgres.h"
 
 /* A server whose client has died in the middle of a statement notices, and lets
@@ -32,6 +33,7 @@ static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
 				  "SET enable_hashjoin = off;\n"
 				  "SET enable_mergejoin = off;\n"
 				  "SET jit = off;\n"
+				  "SET " POSTGRES_FAULT_SETTING " = '';\n"
 				  "SET temp_buffers = '32MB';\n" SESSION_CHECK;
 
 /* A session may serve one pipeline after another. So its name has the number of
