@@ -133,15 +133,16 @@ static void stream_name_range(const struct run *r, const struct chunk *c,
 static void stream_chunk_failed(struct stream *s, const struct chunk *c,
 				struct error *err)
 {
-	bool full = pool_is_full(err);
+	bool lost =
+		!strcmp(c->state, CHUNK_FAILED) || !error_may_pass(err->code);
+	bool full = !lost && pool_is_full(err);
+	bool leaves = full && stream_leaves(s);
 
 	stream_name_range(s->all->r, c, err);
-	if (!strcmp(c->state, CHUNK_FAILED) || !error_may_pass(err->code))
-		stream_fail(s, err);
-	else if (full && stream_leaves(s))
+	if (leaves)
 		log_warn("%s is loaded by fewer streams: %s",
 			 s->all->r->p->source_table, err->message);
-	else if (full && !s->yields)
+	else if (lost || (full && !s->yields))
 		stream_fail(s, err);
 	else
 		log_warn("left to another attempt: %s", err->message);
