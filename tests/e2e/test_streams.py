@@ -40,6 +40,7 @@ def configure(tidemark, source, destination, strategy="timestamp", streams=3,
               mode="upsert", **more):
     sync_items(tidemark, source, destination, strategy, mode, **more)
     tidemark.pipelines["items"]["load"]["streams"] = streams
+    tidemark.top["log"] = {"row_values": True}
     return tidemark.write_config()
 
 
