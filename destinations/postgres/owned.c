@@ -87,7 +87,9 @@ int postgres_owned_explain(struct pg *pg, const struct place *place,
 	return rc;
 }
 
-void postgres_owned_stop(struct strbuf *sql, const struct place *place)
+/* A statement that fails if something is wrong with the table of the marks;
+ * none is there: nothing is wrong. */
+static void owned_add_stop(struct strbuf *sql, const struct place *place)
 {
 	strbuf_addstr(sql, PG_OWNED_STOP_BEGIN "SELECT ");
 	postgres_owned_add_fault(sql, "n.name");
@@ -104,7 +106,7 @@ void postgres_owned_hold(struct strlist *out, const struct place *place)
 		    place->watermark);
 	strlist_add(out, sql.data);
 	strbuf_reset(&sql);
-	postgres_owned_stop(&sql, place);
+	owned_add_stop(&sql, place);
 	strlist_add(out, sql.data);
 	strbuf_release(&sql);
 }

@@ -15,9 +15,6 @@ void postgres_owned_add_fault(struct strbuf *sql, const char *name);
 /* SCHEMA for such a text; 0 for NULL. */
 int postgres_owned_refuse(const char *fault, const struct place *place,
 			  struct error *err);
-/* Append a statement that fails if something is wrong with the table of the
- * marks; none is there: nothing is wrong. */
-void postgres_owned_stop(struct strbuf *sql, const struct place *place);
 /* Append statements for inside a transaction: from then on nobody alters the
  * table, and if something is wrong with it they fail. */
 void postgres_owned_hold(struct strlist *out, const struct place *place);
