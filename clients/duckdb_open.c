@@ -17,6 +17,7 @@
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
 #include "core/base/trust.h"
+#include "core/base/turn.h"
 
 /* How long a writer waits for readers of this process. */
 #define DUCK_READERS_PATIENCE_S 10
@@ -37,9 +38,8 @@ struct duck_database {
 	ino_t inode;
 	bool shared; /* a file: others may join */
 	bool read_only;
-	pthread_mutex_t lock; /* guards the turns */
-	pthread_cond_t moved;
-	uint64_t asked, turn; /* how many have asked, and had theirs */
+	char *turns; /* the name of turns to write; owned */
+	struct turn *turn; /* the one under way */
 	unsigned rests; /* so often it came to rest */
 	struct duck *users;
 	struct duck_database *next;
@@ -86,8 +86,7 @@ static void duck_shut(struct duck_database *d)
 		open = &(*open)->next;
 	*open = d->next;
 	duckdb_close(&d->handle);
-	pthread_mutex_destroy(&d->lock);
-	pthread_cond_destroy(&d->moved);
+	free(d->turns);
 	free(d->path);
 	free(d->settings);
 	free(d);
@@ -264,8 +263,7 @@ static int duck_open_new(const char *path, bool read_only,
 		d->inode = st.st_ino;
 		d->shared = true;
 	}
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->moved, NULL);
+	d->turns = xstrfmt("duckdb %p", (void *)d);
 	d->path = xstrdup(path);
 	d->settings = duck_settings_text(settings, n_settings);
 	d->read_only = read_only;
@@ -452,23 +450,14 @@ void duck_interrupt_all(struct duck *db)
 void duck_turn_begin(struct duck *db)
 {
 	struct duck_database *d = db->database;
-	uint64_t mine;
+	struct turn *turn = turn_take(d->turns);
 
-	pthread_mutex_lock(&d->lock);
-	mine = d->asked++;
-	while (d->turn != mine)
-		pthread_cond_wait(&d->moved, &d->lock);
-	pthread_mutex_unlock(&d->lock);
+	d->turn = turn;
 }
 
 void duck_turn_end(struct duck *db)
 {
-	struct duck_database *d = db->database;
-
-	pthread_mutex_lock(&d->lock);
-	d->turn++;
-	pthread_cond_broadcast(&d->moved);
-	pthread_mutex_unlock(&d->lock);
+	turn_end(db->database->turn);
 }
 
 const void *duck_database_of(const struct duck *db)

@@ -1,7 +1,7 @@
 #include "core/base/turn.h"
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,8 @@
 
 struct turn {
 	char *name;
-	bool taken;
-	size_t users; /* one has it, the others wait */
-	pthread_cond_t free;
+	uint64_t asked, ended; /* so many turns, in the order of asking */
+	pthread_cond_t moved;
 	struct turn *next;
 };
 
@@ -28,7 +27,7 @@ static struct turn *turn_find(const char *name)
 		return t;
 	t = xcalloc(1, sizeof(*t));
 	t->name = xstrdup(name);
-	pthread_cond_init(&t->free, NULL);
+	pthread_cond_init(&t->moved, NULL);
 	t->next = turns;
 	turns = t;
 	return t;
@@ -37,13 +36,13 @@ static struct turn *turn_find(const char *name)
 struct turn *turn_take(const char *name)
 {
 	struct turn *t;
+	uint64_t mine;
 
 	pthread_mutex_lock(&turn_lock);
 	t = turn_find(name);
-	t->users++;
-	while (t->taken)
-		pthread_cond_wait(&t->free, &turn_lock);
-	t->taken = true;
+	mine = t->asked++;
+	while (t->ended != mine)
+		pthread_cond_wait(&t->moved, &turn_lock);
 	pthread_mutex_unlock(&turn_lock);
 	return t;
 }
@@ -55,7 +54,7 @@ static void turn_free(struct turn *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	pthread_cond_destroy(&t->free);
+	pthread_cond_destroy(&t->moved);
 	free(t->name);
 	free(t);
 }
@@ -63,9 +62,8 @@ static void turn_free(struct turn *t)
 void turn_end(struct turn *t)
 {
 	pthread_mutex_lock(&turn_lock);
-	t->taken = false;
-	if (--t->users)
-		pthread_cond_signal(&t->free);
+	if (++t->ended != t->asked)
+		pthread_cond_broadcast(&t->moved);
 	else
 		turn_free(t);
 	pthread_mutex_unlock(&turn_lock);

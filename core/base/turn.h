@@ -8,8 +8,8 @@
 
 struct turn;
 
-/* Wait until nobody has a turn at `name`. Each is ended by one turn_end(). A
- * thread takes no second one meanwhile. */
+/* Wait until all who asked before have had their turn at `name`. Each is ended
+ * by one turn_end(). A thread takes no second one meanwhile. */
 struct turn *turn_take(const char *name);
 void turn_end(struct turn *t);
 
