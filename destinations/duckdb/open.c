@@ -291,6 +291,12 @@ int duckdb_target_open_database(struct duckdb_target_destination *d,
 	/* For casts of instants to text; without the icu extension there are
 	 * none. */
 	duck_exec(db, "SET TimeZone = 'UTC'", NULL);
+	/* DuckDB sizes such a table by statistics. Another session of this
+	 * process may add rows meanwhile, which then do not fit: the query
+	 * fails, "aggregate group 1024 exceeded total groups 1024". */
+	rc = duck_exec(db, "SET perfect_ht_threshold = 0", err);
+	if (rc)
+		return rc;
 	if (!on_disk)
 		open_stand_in(db, d->path);
 	rc = open_catalog(d, err);
