@@ -153,6 +153,23 @@ static size_t pass_page_rows(const struct paged_pass *p, const struct batch *b)
 	return most < (double)rows ? (size_t)most : rows;
 }
 
+/* The step's last page has the tail's rows too: one question less, and a table
+ * without an index on its mark is read once, not twice. Rows that are held are
+ * only counted. */
+static bool pass_mixes(const struct paged_pass *p)
+{
+	return p->mixes && p->step == PAGED_SETTLED && !p->scan->range &&
+	       p->scan->mark->tail != TAIL_HOLD;
+}
+
+/* The page goes on with the tail's rows, as many as it has room for. */
+static void pass_cross(struct paged_pass *p)
+{
+	p->limit -= p->read;
+	p->read = 0;
+	p->streaming = true;
+}
+
 /* One page is one statement and so one snapshot. While its last batch is
  * loaded, the source keeps no lock and no old version for us. */
 static int pass_open(struct paged_pass *p, const struct batch *b,
@@ -160,8 +177,13 @@ static int pass_open(struct paged_pass *p, const struct batch *b,
 {
 	int rc;
 
+	if (p->crossed) {
+		pass_cross(p);
+		return 0;
+	}
 	p->limit = p->whole ? SIZE_MAX : pass_page_rows(p, b);
 	p->read = 0;
+	p->mixed = pass_mixes(p);
 	rc = p->pages->open(p->owner, err);
 	p->streaming = !rc;
 	if (!rc && !p->open)
@@ -236,16 +258,20 @@ int paged_pass_remember(struct paged_pass *p, const struct batch *b,
 	return moved ? 0 : pass_refuse_page(p, b, err);
 }
 
-/* A page that was not full is the last one of its part, or else of its step. */
+/* A page that was not full is the last one of its part, or else of its step. A
+ * mixed one that met no row of the tail has read the tail too. */
 static void pass_close(struct paged_pass *p, bool ended)
 {
-	p->pages->close(p->owner);
+	if (!p->crossed)
+		p->pages->close(p->owner);
 	p->streaming = false;
 	if (!ended || p->read >= p->limit)
 		return;
 	if (p->step == PAGED_PARTS)
 		p->pages->next_part(p->owner);
-	if (p->step != PAGED_PARTS || !p->parts)
+	if (p->step == PAGED_SETTLED && p->mixed && !p->crossed)
+		pass_enter(p, PAGED_DONE);
+	else if (p->step != PAGED_PARTS || !p->parts)
 		pass_enter(p, p->step + 1);
 }
 

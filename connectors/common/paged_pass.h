@@ -21,10 +21,13 @@ enum paged_step {
 
 /* An engine's pages; `owner` is its connector. */
 struct paged_pages {
-	/* Begin the statement of a page of `limit` rows, behind `last`. */
+	/* Begin the statement of a page of `limit` rows, behind `last`. If the
+	 * page is `mixed`, its step has no end: the tail's rows follow. */
 	int (*open)(struct connector *owner, struct error *err);
 	/* Append rows until the batch is full (0) or the page ends (1). Adds
-	 * them to the pass's `read` and `rows`. */
+	 * them to the pass's `read` and `rows`. In a mixed page's first row
+	 * past the settled point it sets `crossed` and gives 1, and the next
+	 * call begins with this row. */
 	int (*read)(struct connector *owner, struct batch *b,
 		    struct error *err);
 	void (*close)(struct connector *owner);
@@ -58,6 +61,9 @@ struct paged_pass {
 	bool ties;
 	bool page_a_batch; /* the statement ends with each batch */
 	bool whole; /* a step is one page */
+	bool mixes; /* the engine's pages may be mixed */
+	bool mixed; /* the page under way has rows of the tail behind them */
+	bool crossed; /* its first row of the tail is the current one */
 	size_t page_rows; /* a page's, where a batch takes fewer; or 0 */
 	size_t limit; /* the page's under way */
 	size_t read; /* its rows so far */

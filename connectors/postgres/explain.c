@@ -31,9 +31,10 @@ static int explain_keyset(struct postgres *c, size_t rows,
 	struct paged_pass *p = &c->pass;
 	enum paged_step begin = p->step;
 	struct strlist last = p->last;
-	bool hold = c->pass.scan->mark->tail == TAIL_HOLD;
+	bool hold = c->pass.scan->mark->tail == TAIL_HOLD, mixed = p->mixed;
 	int rc = 0;
 
+	p->mixed = false;
 	for (; !rc && p->step < PAGED_DONE; p->step++) {
 		struct query q;
 
@@ -48,6 +49,7 @@ static int explain_keyset(struct postgres *c, size_t rows,
 	}
 	p->step = begin;
 	p->last = last;
+	p->mixed = mixed;
 	return rc;
 }
 

@@ -13,6 +13,7 @@ int postgres_source_keyset_begin(struct postgres *c, struct error *err)
 	int rc = ranged ? 0 : postgres_source_keyset_leaves_begin(c, err);
 
 	c->pass.ties = !c->layout.key_unique;
+	c->pass.mixes = true;
 	if (!rc)
 		rc = postgres_source_keyset_check(c, err);
 	if (rc)
@@ -25,6 +26,21 @@ int postgres_source_keyset_begin(struct postgres *c, struct error *err)
 	return 0;
 }
 
+/* A column: is the row past the settled point? */
+static void keyset_write_flag(const struct postgres *c, struct query *q,
+			      struct strbuf *extra)
+{
+	struct query past;
+
+	postgres_source_query_init(&past, q->values);
+	strbuf_addstr(&past.sql, ", ");
+	postgres_source_keyset_compare_mark(c, &past, ">",
+					    c->pass.scan->settled->value);
+	strbuf_addstr(extra, past.sql.data);
+	postgres_source_query_adopt(q, &past);
+	postgres_source_query_release(&past);
+}
+
 /* A key that no index vouches for may repeat: then rows that tie with the last
  * one belong to the page. */
 void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
@@ -34,9 +50,14 @@ void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
 	size_t first = paged_pass_first(&c->pass);
 	const struct leaf *leaf = postgres_source_keyset_leaf(c);
 	char *limit = xstrfmt("%zu", rows);
+	struct strbuf extra = STRBUF_INIT;
 
-	postgres_source_query_select(
-		q, &c->layout, leaf && leaf->direct ? leaf->sql : NULL, "");
+	if (c->pass.mixed)
+		keyset_write_flag(c, q, &extra);
+	postgres_source_query_select(q, &c->layout,
+				     leaf && leaf->direct ? leaf->sql : NULL,
+				     extra.data);
+	strbuf_release(&extra);
 	if (leaf && !leaf->direct)
 		strbuf_addf(&q->sql, "%s.tableoid = %u AND ",
 			    c->layout.table.alias, leaf->oid);
@@ -46,7 +67,8 @@ void postgres_source_keyset_write_page(struct postgres *c, struct query *q,
 		postgres_source_query_compare(q, &c->layout, first, ">", last);
 	else
 		postgres_source_keyset_write_begin(c, q);
-	postgres_source_keyset_write_end(c, q);
+	if (!c->pass.mixed)
+		postgres_source_keyset_write_end(c, q);
 	postgres_source_query_order(q, &c->layout, first);
 	strbuf_addstr(&q->sql, " FETCH FIRST (");
 	postgres_source_query_value(q, "pg_catalog.int8", limit);
@@ -68,7 +90,7 @@ static int keyset_open(struct connector *owner, struct error *err)
 	postgres_source_query_init(&q, QUERY_STREAM);
 	postgres_source_keyset_write_page(c, &q, c->pass.limit);
 	rc = postgres_source_shape_stream(c, leaf && leaf->direct ? leaf : NULL,
-					  &q, 0, err);
+					  &q, c->pass.mixed ? 1 : 0, err);
 	postgres_source_query_release(&q);
 	return rc;
 }
@@ -102,6 +124,31 @@ static int keyset_append(struct postgres *c, struct batch *b, struct error *err)
 	return rc ? rc : postgres_source_rows_failpoints(c, c->pass.read, err);
 }
 
+/* Behind the columns of a mixed page. */
+static bool keyset_is_past(const struct postgres *c)
+{
+	const struct pg_field_bytes *past =
+		pg_stream_fields(c->pg) + source_layout_width(&c->layout);
+
+	return c->pass.mixed && c->pass.step == PAGED_SETTLED && past->data &&
+	       past->n == 1 && *past->data;
+}
+
+/* 1: a row of the page's step is the current one; 0: the page ends. */
+static int keyset_next(struct postgres *c, struct error *err)
+{
+	struct paged_pass *p = &c->pass;
+	int rc;
+
+	if (p->crossed && p->step != PAGED_SETTLED) {
+		p->crossed = false;
+		return 1;
+	}
+	rc = pg_stream_next(c->pg, err);
+	p->crossed = rc > 0 && keyset_is_past(c);
+	return p->crossed ? 0 : rc;
+}
+
 /* Full exactly at the page's end: let the statement end too, so that no
  * transaction waits while the batch is loaded. */
 static int keyset_read(struct connector *owner, struct batch *b,
@@ -111,7 +158,7 @@ static int keyset_read(struct connector *owner, struct batch *b,
 	int rc = 0;
 
 	while (!rc && !batch_is_full(b)) {
-		rc = pg_stream_next(c->pg, err);
+		rc = keyset_next(c, err);
 		if (rc < 0)
 			return postgres_source_rows_stream_failed(c, b, err);
 		if (!rc)
@@ -158,7 +205,8 @@ static int keyset_hand_over(struct connector *owner, struct batch *b,
 
 	if (step == PAGED_PARTS)
 		postgres_source_keyset_leaves_note(c);
-	return postgres_source_durable_hand_over(c, b, c->pass.streaming, err);
+	return postgres_source_durable_hand_over(
+		c, b, c->pass.streaming || c->pass.crossed, err);
 }
 
 const struct paged_pages postgres_source_pages = {

@@ -25,9 +25,14 @@ static int pause_keyset(struct postgres *c, struct error *err)
 {
 	struct keyset *k = &c->keyset;
 
-	if (!c->pass.streaming)
+	if (!c->pass.streaming && !c->pass.crossed)
 		return 0;
 	c->pass.streaming = false;
+	/* The tail begins anew behind the settled point. */
+	if (c->pass.crossed) {
+		c->pass.crossed = false;
+		return pause_stream(c, err);
+	}
 	k->cut = !c->layout.key_unique;
 	return pause_stream(c, err);
 }
