@@ -23,16 +23,18 @@ struct pg_options {
 	bool pin; /* search_path=pg_catalog, TimeZone=UTC, client_encoding=UTF8
 		   * and more (pg_pin.c), also read back; row_security stays as
 		   * it is */
-	/* With `pin`, more commands for the same message, behind the look at
-	 * what was pinned; or NULL. */
+	/* With `pin`, one more statement, behind the look at what was pinned;
+	 * or NULL. */
 	const char *settings;
 	const char *application; /* application_name: "tidemark/<this>" */
 	bool replaces; /* a lost session: conn->sessions does not count it */
 };
 
-/* The session may be one that has rested (core/base/pool.h): reset, alive, and
- * pinned like a new one. Closing a healthy session lets it rest, without a
- * transaction, a lock or a temporary table. */
+/* The session may be one that has rested (core/base/pool.h), reset, and is
+ * pinned like a new one. Its first message pins it, or another session in its
+ * place if it has died meanwhile. `conn` must last until then. Closing a
+ * healthy session lets it rest, without a transaction, a lock or a temporary
+ * table. */
 int pg_open(struct pg **out, const struct connection *conn,
 	    const struct pg_options *options, struct error *err);
 void pg_close(struct pg *pg); /* NULL is fine */

@@ -10,47 +10,20 @@
 
 #define AHEAD_FRESH_US (5 * US_PER_SECOND)
 
-static void asked_release(struct pg_asked *a)
-{
-	for (int i = 0; i < a->n; i++)
-		free(a->params[i]);
-	free(a->params);
-	free(a->sql);
-	PQclear(a->answer);
-	free(a->failed);
-}
-
 void pg_ahead_drop(struct pg *pg)
 {
-	struct pg_ahead *ahead = pg->ahead;
-
-	if (!ahead)
-		return;
-	for (size_t i = 0; i < ahead->n; i++)
-		asked_release(&ahead->items[i]);
-	free(ahead->items);
-	free(ahead);
+	pg_questions_free(pg->ahead);
 	pg->ahead = NULL;
 }
 
 void pg_ahead_add(struct pg *pg, const char *sql, int n,
 		  const char *const *params)
 {
-	struct pg_ahead *ahead;
-	struct pg_asked *a;
-
 	if (pg->ahead && pg->ahead->sent)
 		pg_ahead_drop(pg);
 	if (!pg->ahead)
-		pg->ahead = xcalloc(1, sizeof(*pg->ahead));
-	ahead = pg->ahead;
-	ahead->items =
-		xrealloc(ahead->items, (ahead->n + 1) * sizeof(*ahead->items));
-	a = &ahead->items[ahead->n++];
-	*a = (struct pg_asked){ .sql = xstrdup(sql), .n = n };
-	a->params = xcalloc(n ? (size_t)n : 1, sizeof(*a->params));
-	for (int i = 0; i < n; i++)
-		a->params[i] = xstrdup(params[i]);
+		pg->ahead = pg_questions_new();
+	pg_questions_add(pg->ahead, sql, n, params);
 }
 
 void pg_ahead_know(struct pg *pg, const char *asked, const char *known)
@@ -65,16 +38,7 @@ void pg_ahead_know(struct pg *pg, const char *asked, const char *known)
 
 int pg_ahead_failed(struct pg *pg, struct error *err)
 {
-	for (size_t i = 0; pg->ahead && i < pg->ahead->n; i++) {
-		const struct error *failed = pg->ahead->items[i].failed;
-
-		if (!failed)
-			continue;
-		if (err && !err->code)
-			*err = *failed;
-		return -(int)failed->code;
-	}
-	return 0;
+	return pg_questions_failed(pg->ahead, err);
 }
 
 bool pg_ahead_any(const struct pg *pg)
@@ -107,7 +71,7 @@ static bool ahead_is(const struct pg_asked *a, const char *sql, int n,
 static struct pg_asked *ahead_find(struct pg *pg, const char *sql, int n,
 				   const char *const *params)
 {
-	struct pg_ahead *ahead = pg->ahead;
+	struct pg_questions *ahead = pg->ahead;
 
 	if (!ahead)
 		return NULL;

@@ -1,7 +1,7 @@
 /*
  * Statements that the server has planned, by their text. A session asks the
  * same questions for one table after the other, and the server takes longer to
- * plan them than to answer them. Names outlive pg_lay_down(). Only pg_ahead.c
+ * plan them than to answer them. Names outlive pg_lay_down(). Only pg_talk.c
  * uses this.
  */
 #ifndef TIDEMARK_CLIENTS_PG_NAMED_H

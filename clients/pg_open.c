@@ -14,7 +14,9 @@
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/secret.h"
+#include "core/base/stop.h"
 
 static int pg_connect_error(struct pg *pg, struct error *err)
 {
@@ -59,6 +61,15 @@ struct pg_wish {
 	const struct pg_options *options;
 };
 
+/* Another thread may be about to interrupt. */
+static void pg_set_cancel(struct pg *pg, PGcancel *cancel)
+{
+	pthread_mutex_lock(&pg->cancel_lock);
+	PQfreeCancel(pg->cancel);
+	pg->cancel = cancel;
+	pthread_mutex_unlock(&pg->cancel_lock);
+}
+
 int pg_sign_in(struct pg *pg, const struct connection *conn,
 	       const struct pg_options *options, struct error *err)
 {
@@ -79,9 +90,72 @@ int pg_sign_in(struct pg *pg, const struct connection *conn,
 	if (!rc) {
 		PQsetnonblocking(pg->conn, 1);
 		PQsetNoticeReceiver(pg->conn, pg_notice, &pg->sql);
-		pg->cancel = PQgetCancel(pg->conn);
+		pg_set_cancel(pg, PQgetCancel(pg->conn));
 	}
 	return rc;
+}
+
+static void pg_forget(char **text)
+{
+	free(*text);
+	*text = NULL;
+}
+
+/* Another session of the server in place of one that is lost. */
+static int pg_renew(struct pg *pg, struct error *err)
+{
+	pg_set_cancel(pg, NULL);
+	PQfinish(pg->conn);
+	pg->conn = NULL;
+	pg_named_free(pg->named);
+	pg->named = pg_named_new();
+	pg->planned_us = clock_monotonic_us();
+	pg_forget(&pg->user);
+	pg_forget(&pg->pid);
+	pg_forget(&pg->writes);
+	pg->resets = 0;
+	pg->lost = false;
+	return pg_sign_in(pg, pg->owed.conn, &pg->owed.options, err);
+}
+
+/* No attempt fails for a session that ended at rest. */
+static bool pg_may_renew(const struct pg *pg)
+{
+	return pg->owed.conn && pg->owed.rested && !stop_requested() &&
+	       !atomic_load(&pg->waiter.interrupted);
+}
+
+static int pg_ask_first(struct pg *pg, struct pg_questions *q,
+			struct error *err)
+{
+	const struct connection *conn = pg->owed.conn;
+	bool is_new = !pg->owed.rested;
+	struct error why = ERROR_INIT;
+	int rc = pg_talk(pg, q, &why);
+
+	if (rc && pg_may_renew(pg)) {
+		log_debug("a session that has rested is replaced: %s",
+			  why.message);
+		error_clear(&why);
+		pg->owed.rested = false;
+		is_new = true;
+		rc = pg_renew(pg, &why);
+		if (!rc)
+			rc = pg_talk(pg, q, &why);
+	}
+	if (!rc && is_new)
+		rc = pg_pooler_check(pg, conn, pg->pid, &why);
+	pg->lost |= rc != 0;
+	if (rc && err && !err->code)
+		*err = why;
+	return rc;
+}
+
+static void pg_owe(struct pg *pg, const struct pg_wish *wish, bool rested)
+{
+	if (wish->options->pin)
+		pg->owed = (struct pg_owed){ wish->conn, *wish->options, rested,
+					     pg_ask_first };
 }
 
 static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
@@ -93,15 +167,13 @@ static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
 
 	pg->slot = *slot;
 	rc = pg_sign_in(pg, wish->conn, wish->options, err);
-	if (!rc)
-		rc = pg_pin(pg, wish->options, err);
-	if (!rc)
-		rc = pg_pooler_check(pg, wish->conn, pg->pid, err);
-	if (rc)
+	if (rc) {
 		pg_end(pg);
-	else
-		*out = pg;
-	return rc;
+		return rc;
+	}
+	pg_owe(pg, wish, false);
+	*out = pg;
+	return 0;
 }
 
 void pg_end(void *session)
@@ -113,9 +185,7 @@ void pg_end(void *session)
 	pg_named_free(pg->named);
 	pg_row_release(&pg->row);
 	pg_fields_free(pg->shape, pg->n_shape);
-	pthread_mutex_lock(&pg->cancel_lock);
-	PQfreeCancel(pg->cancel);
-	pthread_mutex_unlock(&pg->cancel_lock);
+	pg_set_cancel(pg, NULL);
 	PQfinish(pg->conn);
 	pool_leave(&pg->slot);
 	pg_waiter_release(&pg->waiter);
@@ -130,9 +200,11 @@ void pg_end(void *session)
 
 static bool pg_open_roused(void *session, void *ctx)
 {
-	const struct pg_wish *wish = ctx;
+	bool fit = pg_rouse(session);
 
-	return pg_rouse(session, wish->conn, wish->options);
+	if (fit)
+		pg_owe(session, ctx, true);
+	return fit;
 }
 
 int pg_open(struct pg **out, const struct connection *conn,

@@ -6,35 +6,32 @@
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 
-/* A setting of a session, its value as SQL, and as the server shows it. A role,
+/* A setting of a session, and its value as the server shows it. A role,
  * a database or a pooler may set another value. It could falsify values, leave
  * rows out, or give names another meaning. */
 struct pg_pinned {
-	const char *name, *sql, *kept;
+	const char *name, *kept;
 };
 
 static const struct pg_pinned pg_pins[] = {
-	/* It is set first: with it on, SET keeps the next setting's name in
-	 * quotes. */
-	{ "quote_all_identifiers", "off", "off" },
-	{ "search_path", "pg_catalog", "pg_catalog" },
-	{ "client_encoding", "UTF8", "UTF8" },
-	{ "DateStyle", "ISO, YMD", "ISO, YMD" },
-	{ "IntervalStyle", "postgres", "postgres" },
-	{ "TimeZone", "UTC", "UTC" },
-	{ "standard_conforming_strings", "on", "on" },
-	{ "extra_float_digits", "3", "3" },
-	{ "bytea_output", "hex", "hex" },
-	{ "lc_monetary", "'C'", "C" },
-	{ "array_nulls", "on", "on" },
-	{ "xmloption", "content", "content" },
-	{ "transform_null_equals", "off", "off" },
+	{ "quote_all_identifiers", "off" },
+	{ "search_path", "pg_catalog" },
+	{ "client_encoding", "UTF8" },
+	{ "DateStyle", "ISO, YMD" },
+	{ "IntervalStyle", "postgres" },
+	{ "TimeZone", "UTC" },
+	{ "standard_conforming_strings", "on" },
+	{ "extra_float_digits", "3" },
+	{ "bytea_output", "hex" },
+	{ "lc_monetary", "C" },
+	{ "array_nulls", "on" },
+	{ "xmloption", "content" },
+	{ "transform_null_equals", "off" },
 	/* Else a search of a GIN index may leave rows out. */
-	{ "gin_fuzzy_search_limit", "0", "0" },
-	{ "default_transaction_isolation", "'read committed'",
-	  "read committed" },
+	{ "gin_fuzzy_search_limit", "0" },
+	{ "default_transaction_isolation", "read committed" },
 	/* The last: of a session that only reads. */
-	{ "default_transaction_read_only", "on", "on" },
+	{ "default_transaction_read_only", "on" },
 };
 
 /* The first with idle_session_timeout. */
@@ -76,8 +73,7 @@ void pg_pin_ask(const struct pg *pg, const char *more, struct strbuf *sql)
 	for (size_t i = 0; i < pg->n_pins; i++)
 		strbuf_addf(sql, "%s pg_catalog.current_setting('%s')",
 			    i ? "," : "SELECT", pg_pins[i].name);
-	if (pg->n_pins)
-		strbuf_addf(sql, "%s; ", more);
+	strbuf_addstr(sql, pg->n_pins ? more : "");
 }
 
 /* The same as when it was asked first? */
@@ -114,59 +110,47 @@ static int pg_pin_facts(struct pg *pg, const PGresult *r, struct error *err)
 			 other);
 }
 
-/* The one answer with rows; NULL if there is none. */
-static int pg_pin_take(struct pg *pg, PGresult **out, struct error *err)
+static void pin_write_values(const struct pg *pg, struct strbuf *sql)
 {
-	struct error ignored = ERROR_INIT;
-	PGresult *r = NULL;
-	int rc = pg_take(pg, &r, err);
-
-	while (!rc && r && !pg_failed(r)) {
-		if (!*out && PQresultStatus(r) == PGRES_TUPLES_OK)
-			*out = r;
-		else
-			PQclear(r);
-		rc = pg_take(pg, &r, err);
-	}
-	if (rc || !r)
-		return rc;
-	rc = pg_result_error(pg, r, err);
-	PQclear(r);
-	if (!pg->lost)
-		pg_finish(pg, NULL, &ignored);
-	return rc;
+	for (size_t i = 0; i < pg->n_pins; i++)
+		strbuf_addf(sql, "%s pg_catalog.set_config('%s', '%s', false)",
+			    i ? "," : "SELECT", pg_pins[i].name,
+			    pg_pins[i].kept);
+	/* A session waits for the other end as long as that takes. */
+	if (pg_server_version(pg) >= PG_PIN_IDLE)
+		strbuf_addstr(sql, ", pg_catalog.set_config("
+				   "'idle_session_timeout', '0', false)");
 }
 
-int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err)
+struct pg_questions *pg_pin_questions(struct pg *pg,
+				      const struct pg_options *options)
 {
+	struct pg_questions *pins = pg_questions_new();
 	struct strbuf sql = STRBUF_INIT;
-	PGresult *r = NULL;
-	int rc;
 
-	if (!options->pin)
-		return 0;
 	pg->n_pins = pg_pins_of(options);
 	/* A pooler may hand out a session that nobody has reset. Statements
 	 * that we have prepared before would have the names of ours. */
 	if (!pg->pid)
-		strbuf_addstr(&sql, "DEALLOCATE ALL; ");
-	for (size_t i = 0; i < pg->n_pins; i++)
-		strbuf_addf(&sql, "SET %s = %s; ", pg_pins[i].name,
-			    pg_pins[i].sql);
-	/* A session waits for the other end as long as that takes. */
-	if (pg_server_version(pg) >= PG_PIN_IDLE)
-		strbuf_addstr(&sql, "SET idle_session_timeout = 0; ");
+		pg_questions_add(pins, "DEALLOCATE ALL", 0, NULL);
+	pin_write_values(pg, &sql);
+	pg_questions_add(pins, sql.data, 0, NULL);
+	strbuf_reset(&sql);
 	pg_pin_ask(pg, PG_PIN_FACTS, &sql);
+	pg_questions_add(pins, sql.data, 0, NULL);
 	if (options->settings)
-		strbuf_addstr(&sql, options->settings);
-	rc = pg_exec_begin(pg, sql.data, err);
-	if (!rc)
-		rc = pg_pin_take(pg, &r, err);
-	if (!rc)
-		rc = pg_pin_compare(pg, r, err);
-	if (!rc)
-		rc = pg_pin_facts(pg, r, err);
-	PQclear(r);
+		pg_questions_add(pins, options->settings, 0, NULL);
 	strbuf_release(&sql);
-	return rc;
+	return pins;
+}
+
+int pg_pin_judge(struct pg *pg, const struct pg_questions *pins,
+		 struct error *err)
+{
+	const PGresult *facts = pins->items[pg->pid ? 1 : 2].answer;
+	int rc = pg_questions_failed(pins, err);
+
+	if (!rc)
+		rc = pg_pin_compare(pg, facts, err);
+	return rc ? rc : pg_pin_facts(pg, facts, err);
 }

@@ -6,7 +6,6 @@
 #include "clients/pg_session.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/stop.h"
 
 void pg_pool_key(struct strbuf *key, const struct connection *conn,
@@ -22,9 +21,9 @@ void pg_pool_key(struct strbuf *key, const struct connection *conn,
  * pins we could not say that it is as it should be. */
 static bool pg_is_healthy(struct pg *pg)
 {
-	return pg->conn && pg_alive(pg) && pg->n_pins && !pg->streaming &&
-	       pg->cancel && !atomic_load(&pg->waiter.interrupted) &&
-	       !stop_requested();
+	return pg->conn && !pg->owed.conn && pg_alive(pg) && pg->n_pins &&
+	       !pg->streaming && pg->cancel &&
+	       !atomic_load(&pg->waiter.interrupted) && !stop_requested();
 }
 
 /* They do what DISCARD ALL does, but keep statements that are prepared and
@@ -61,7 +60,7 @@ static bool pg_send_resets(struct pg *pg)
 	return ok && PQpipelineSync(pg->conn);
 }
 
-/* The answers are read by pg_rouse(). So the server lets go of locks and
+/* The answers are read by pg_talk(). So the server lets go of locks and
  * temporary tables now, and nobody waits for it. */
 bool pg_lay_down(struct pg *pg)
 {
@@ -90,7 +89,7 @@ bool pg_lay_down(struct pg *pg)
 }
 
 /* The end of each message, and no failure before it. */
-static int pg_take_resets(struct pg *pg, struct error *err)
+int pg_take_resets(struct pg *pg, struct error *err)
 {
 	bool none = false;
 	int rc = 0;
@@ -108,29 +107,17 @@ static int pg_take_resets(struct pg *pg, struct error *err)
 			pg->resets--;
 		PQclear(r);
 	}
-	if (!rc && !PQexitPipelineMode(pg->conn))
-		rc = pg_lost(pg, err);
 	return rc;
 }
 
-/* A network that lost the session says nothing. This is found out as soon as a
- * new session would find it out. */
-bool pg_rouse(struct pg *pg, const struct connection *conn,
-	      const struct pg_options *options)
+/* Its end may have come, and its last words before. */
+static bool pg_is_open(struct pg *pg)
 {
-	struct error why = ERROR_INIT;
-	int64_t silence_us = pg->waiter.silence_us;
-	int rc;
+	return PQconsumeInput(pg->conn) && PQconsumeInput(pg->conn) &&
+	       PQstatus(pg->conn) == CONNECTION_OK;
+}
 
-	if (conn->connect_timeout_us < silence_us)
-		pg->waiter.silence_us = conn->connect_timeout_us;
-	rc = pg_take_resets(pg, &why);
-	if (!rc)
-		rc = pg_pin(pg, options, &why);
-	pg->waiter.silence_us = silence_us;
-	if (rc)
-		log_debug("a session that has rested is replaced: %s",
-			  why.message);
-	return !rc && pg_is_healthy(pg) &&
-	       PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+bool pg_rouse(struct pg *pg)
+{
+	return pg_is_open(pg) && pg_is_healthy(pg);
 }

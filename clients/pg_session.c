@@ -116,6 +116,8 @@ int pg_ready(struct pg *pg, struct error *err)
 {
 	if (atomic_load(&pg->waiter.interrupted))
 		return pg_stopped(pg, err);
+	if (pg->owed.conn)
+		return pg->owed.ask(pg, NULL, err);
 	if (!pg_alive(pg))
 		return error_set(err, ERROR_TRANSIENT,
 				 "%s: the connection was lost", pg->where);

@@ -18,7 +18,7 @@ struct pg_conn;
 struct pg_cancel;
 struct pg_named;
 
-/* A question that is asked ahead, and all of a message: pg_ahead.c. */
+/* A question and its answer, and all of a message: pg_questions.c. */
 struct pg_asked {
 	char *sql;
 	char **params;
@@ -28,11 +28,21 @@ struct pg_asked {
 	struct error *failed; /* in place of an answer, or NULL */
 };
 
-struct pg_ahead {
+struct pg_questions {
 	struct pg_asked *items;
 	size_t n;
 	bool sent;
 	int64_t ready_us; /* since when the answers are here, monotonic */
+};
+
+/* The settings of a session that are not pinned yet. They travel with its first
+ * message. */
+struct pg_owed {
+	const struct connection *conn; /* NULL: nothing is owed */
+	struct pg_options options;
+	bool rested; /* the session may be dead: open another in its place */
+	/* pg_talk() for such a session. */
+	int (*ask)(struct pg *pg, struct pg_questions *q, struct error *err);
 };
 
 struct pg {
@@ -54,7 +64,8 @@ struct pg {
 	struct pool_slot slot;
 	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
-	struct pg_ahead *ahead; /* pg_ahead.c; NULL: nothing was asked */
+	struct pg_questions *ahead; /* pg_ahead.c; NULL: nothing was asked */
+	struct pg_owed owed;
 	struct pg_named *named;
 	int64_t planned_us; /* since when its plans are kept, monotonic */
 	struct pg_waiter waiter;
@@ -73,21 +84,36 @@ int pg_sign_in(struct pg *pg, const struct connection *conn,
 	       const struct pg_options *options, struct error *err);
 /* In pg_open.c: close the session itself. */
 void pg_end(void *session);
+/* In pg_questions.c: a message. */
+struct pg_questions *pg_questions_new(void);
+void pg_questions_free(struct pg_questions *q); /* NULL is fine */
+/* All is copied. */
+void pg_questions_add(struct pg_questions *q, const char *sql, int n,
+		      const char *const *params);
+/* The first error among the answers, which stays what it is. */
+int pg_questions_failed(const struct pg_questions *q, struct error *err);
+/* In pg_talk.c: ask these, NULL for none, behind what the session owes, and
+ * read all answers. Only a lost connection and settings that cannot be pinned
+ * are errors here. */
+int pg_talk(struct pg *pg, struct pg_questions *q, struct error *err);
 /* In pg_pool.c: all that shapes a session. */
 void pg_pool_key(struct strbuf *key, const struct connection *conn,
 		 const struct pg_options *options);
 /* Send what resets the session, and wait for nothing. False: it is fit only for
  * pg_end(). */
 bool pg_lay_down(struct pg *pg);
-/* Is a session that was laid down as a new one would be? In one round trip the
- * server answers, and the settings are pinned and read back. False: it is fit
- * only for pg_end(). */
-bool pg_rouse(struct pg *pg, const struct connection *conn,
-	      const struct pg_options *options);
-/* In pg_pin.c: pin the settings and read them back, in one round trip. They
- * make text forms the same everywhere, and names mean what they say. ACCESS if
- * the server keeps another value. */
-int pg_pin(struct pg *pg, const struct pg_options *options, struct error *err);
+/* May a session that was laid down be used again, once it has been pinned?
+ * False: it is fit only for pg_end(). */
+bool pg_rouse(struct pg *pg);
+/* The answers of a reset, if it is not read yet. */
+int pg_take_resets(struct pg *pg, struct error *err);
+/* In pg_pin.c: what pins the settings and reads them back; caller frees. They
+ * make text forms the same everywhere, and names mean what they say. Behind the
+ * answers: ACCESS if the server keeps another value. */
+struct pg_questions *pg_pin_questions(struct pg *pg,
+				      const struct pg_options *options);
+int pg_pin_judge(struct pg *pg, const struct pg_questions *pins,
+		 struct error *err);
 /* Append the statement that reads them, with `more` columns behind; compare its
  * row. */
 void pg_pin_ask(const struct pg *pg, const char *more, struct strbuf *sql);

@@ -94,7 +94,7 @@ int pg_stream_begin(struct pg *pg, const char *shape, const char *sql,
 	/* A pooler may have given us another session since, or another client's
 	 * settings. */
 	if (!rc) {
-		pg_pin_ask(pg, "", &text);
+		pg_pin_ask(pg, "; ", &text);
 		rc = pg_stream_write_values(pg, &text, n, values, err);
 	}
 	if (!rc) {

@@ -153,9 +153,9 @@ static size_t pass_page_rows(const struct paged_pass *p, const struct batch *b)
 	return most < (double)rows ? (size_t)most : rows;
 }
 
-/* The step's last page has the tail's rows too: one question less, and a table
- * without an index on its mark is read once, not twice. Rows that are held are
- * only counted. */
+/* The step's last page has the tail's rows too. This saves a question, and a
+ * table without an index on its mark is read once, not twice. Rows that are
+ * held are only counted. */
 static bool pass_mixes(const struct paged_pass *p)
 {
 	return p->mixes && p->step == PAGED_SETTLED && !p->scan->range &&

@@ -21,7 +21,8 @@ static int postgres_open(struct connector **out, const struct connection *conn,
 		/* Compiling a page's plan costs more than the page; a scan that
 		 * joins another one in the middle of the table comes out of
 		 * order. */
-		.settings = "SET jit = off; SET synchronize_seqscans = off",
+		.settings = "SELECT set_config('jit', 'off', false),"
+			    " set_config('synchronize_seqscans', 'off', false)",
 		.application = "source",
 	};
 	struct postgres *c = xcalloc(1, sizeof(*c));

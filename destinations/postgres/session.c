@@ -11,8 +11,7 @@
  * go of its locks. It is new in 14, and other systems than Linux have it since
  * 16, or refuse it. */
 #define SESSION_CHECK                                                          \
-	"SELECT CASE WHEN "                                                    \
-	"current_setting('client_connection_check_interval',\n"                \
+	"  CASE WHEN current_setting('client_connection_check_interval',\n"    \
 	"    true) IS NOT NULL AND (version() LIKE '%linux%'\n"                \
 	"    OR current_setting('server_version_num')::int >= 160000\n"        \
 	"    AND version() ~ 'darwin|bsd')\n"                                  \
@@ -27,14 +26,14 @@
  * and may well choose it. */
 /* A process that is paused inside a transaction must not hold its locks for
  * ever. The server ends such a session, and the next run goes on. */
-static const char session_sql[] = "SET search_path = pg_catalog, pg_temp;\n"
-				  "SET idle_in_transaction_session_timeout = "
-				  "'30s';\n"
-				  "SET enable_hashjoin = off;\n"
-				  "SET enable_mergejoin = off;\n"
-				  "SET jit = off;\n"
-				  "SET " POSTGRES_FAULT_SETTING " = '';\n"
-				  "SET temp_buffers = '32MB';\n" SESSION_CHECK;
+static const char session_sql[] =
+	"SELECT set_config('search_path', 'pg_catalog, pg_temp', false),\n"
+	"  set_config('idle_in_transaction_session_timeout', '30s', false),\n"
+	"  set_config('enable_hashjoin', 'off', false),\n"
+	"  set_config('enable_mergejoin', 'off', false),\n"
+	"  set_config('jit', 'off', false),\n"
+	"  set_config('" POSTGRES_FAULT_SETTING "', '', false),\n"
+	"  set_config('temp_buffers', '32MB', false),\n" SESSION_CHECK;
 
 /* A session may serve one pipeline after another. So its name has the number of
  * its use, which it holds as a lock for others to see: "tdmk" in bytes, and the

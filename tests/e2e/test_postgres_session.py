@@ -55,13 +55,15 @@ def test_settings_of_a_role(tidemark, source, day, strategy):
 
 
 @pytest.mark.parametrize("setting,asked,given", (
-    ("TimeZone", b"SET TimeZone = UTC", b"SET TimeZone = EST"),
-    ("client_encoding", b"client_encoding = UTF8", b"client_encoding=LATIN1"),
-    ("search_path", b"search_path = pg_catalog", b"search_path = public"),
-    ("default_transaction_read_only", b"read_only = on", b"read_only=off"),
+    ("TimeZone", b"'TimeZone', 'UTC'", b"'TimeZone', 'EST'"),
+    ("client_encoding", b"'client_encoding', 'UTF8', false",
+     b"'client_encoding','LATIN1',false"),
+    ("search_path", b"'search_path', 'pg_catalog'",
+     b"'search_path', 'public'"),
+    ("default_transaction_read_only", b"read_only', 'on'", b"read_only','off'"),
     # After it was pinned and read back, as with a pooler.
-    ("TimeZone", b"SET jit = off; SET synchronize_seqscans = off",
-     b"SET TimeZone = EST")))
+    ("TimeZone", b"SELECT set_config('jit', 'off', false), ",
+     b"SELECT set_config('TimeZone','EST','f'),")))
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_session_that_is_not_as_asked(tidemark, source, day, strategy, setting,
                                       asked, given):
@@ -81,8 +83,8 @@ def test_session_that_is_not_as_asked(tidemark, source, day, strategy, setting,
 
 def test_target_session_that_is_not_as_asked(tidemark, source, day):
     destination = day(engine="postgres")
-    with Meddler(destination.cluster.port, b"client_encoding = UTF8",
-                 b"client_encoding=LATIN1") as meddler:
+    with Meddler(destination.cluster.port, b"'client_encoding', 'UTF8', false",
+                 b"'client_encoding','LATIN1',false") as meddler:
         tidemark.connect("warehouse", password_connection(
             meddler.url(destination))).write_config()
         done = tidemark("run").expect(EXIT_ACCESS)
