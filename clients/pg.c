@@ -170,13 +170,17 @@ static const char *pg_note(struct pg *pg, const char *sql)
 	return sql;
 }
 
+int pg_send(struct pg *pg, const char *sql, struct error *err)
+{
+	pg_ahead_drop(pg);
+	return pg_sent(pg, PQsendQuery(pg->conn, pg_note(pg, sql)), err);
+}
+
 int pg_exec_begin(struct pg *pg, const char *sql, struct error *err)
 {
 	int rc = pg_ready(pg, err);
 
-	pg_ahead_drop(pg);
-	return rc ? rc
-		  : pg_sent(pg, PQsendQuery(pg->conn, pg_note(pg, sql)), err);
+	return rc ? rc : pg_send(pg, sql, err);
 }
 
 int pg_exec_end(struct pg *pg, struct error *err)
@@ -222,10 +226,10 @@ int pg_query(struct pg *pg, struct pg_result **out, const char *sql,
 	     struct error *err)
 {
 	PGresult *result = NULL;
-	int rc = pg_ready(pg, err);
+	int rc = pg_ahead_take(pg, &result, sql, n, params, err);
 
-	if (!rc)
-		rc = pg_ahead_take(pg, &result, sql, n, params, err);
+	if (!rc && !result)
+		rc = pg_ready(pg, err);
 	if (!rc && !result)
 		rc = pg_ask(pg, &result, sql, n, params, err);
 	if (!rc)

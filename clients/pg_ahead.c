@@ -16,14 +16,48 @@ void pg_ahead_drop(struct pg *pg)
 	pg->ahead = NULL;
 }
 
-void pg_ahead_add(struct pg *pg, const char *sql, int n,
-		  const char *const *params)
+/* The question is in the message, and may have its answer already. */
+static const struct pg_asked *ahead_put(struct pg *pg, const char *sql, int n,
+					const char *const *params)
 {
+	struct pg_asked *a;
+
 	if (pg->ahead && pg->ahead->sent)
 		pg_ahead_drop(pg);
 	if (!pg->ahead)
 		pg->ahead = pg_questions_new();
 	pg_questions_add(pg->ahead, sql, n, params);
+	a = &pg->ahead->items[pg->ahead->n - 1];
+	a->answer = pg_shared_take(pg, sql, n, params);
+	a->given = a->answer != NULL;
+	pg->foreseen |= a->given;
+	return a;
+}
+
+void pg_ahead_add(struct pg *pg, const char *sql, int n,
+		  const char *const *params)
+{
+	if (!pg->many)
+		ahead_put(pg, sql, n, params);
+	else if (!pg_shared_has(pg, sql, n, params))
+		pg_questions_add(pg->many, sql, n, params);
+}
+
+char *pg_ahead_add_known(struct pg *pg, const char *sql, int n,
+			 const char *const *params, int column)
+{
+	char *value;
+
+	if (!pg->many) {
+		const struct pg_asked *a = ahead_put(pg, sql, n, params);
+
+		return a->given ? xstrdup(pg_answer_value(a->answer, column))
+				: NULL;
+	}
+	value = pg_shared_value(pg, sql, n, params, column);
+	if (!value)
+		pg_questions_add(pg->many, sql, n, params);
+	return value;
 }
 
 void pg_ahead_know(struct pg *pg, const char *asked, const char *known)

@@ -17,6 +17,10 @@
  * the message before. */
 void pg_ahead_add(struct pg *pg, const char *sql, int n,
 		  const char *const *params);
+/* The same. The value of the answer's first row, if another session has got the
+ * answer (pg_shared.h). Caller frees; NULL: nobody has. */
+char *pg_ahead_add_known(struct pg *pg, const char *sql, int n,
+			 const char *const *params, int column);
 /* Send them. Statements of one message run in their order, in one transaction,
  * each with a snapshot of its own. BEGIN may be one of them. The first that
  * fails ends the rest, which pg_query() then asks by themselves. Only a lost

@@ -115,47 +115,65 @@ static int pg_renew(struct pg *pg, struct error *err)
 	pg_forget(&pg->writes);
 	pg->resets = 0;
 	pg->lost = false;
+	pg->owed.rested = false;
 	return pg_sign_in(pg, pg->owed.conn, &pg->owed.options, err);
 }
 
-/* No attempt fails for a session that ended at rest. */
+/* No attempt fails for a session that ended at rest. If the server is not the
+ * one that it was, answers that others got from that one do not hold:
+ * pg->server stays, and is compared. */
+static int pg_talk_renewed(struct pg *pg, pg_talker *talk, void *ctx,
+			   struct error *err)
+{
+	int rc;
+
+	if (!pg->foreseen)
+		pg_forget(&pg->server);
+	rc = pg_renew(pg, err);
+	return rc ? rc : talk(pg, ctx, err);
+}
+
 static bool pg_may_renew(const struct pg *pg)
 {
 	return pg->owed.conn && pg->owed.rested && !stop_requested() &&
 	       !atomic_load(&pg->waiter.interrupted);
 }
 
-static int pg_ask_first(struct pg *pg, struct pg_questions *q,
+static int pg_ask_first(struct pg *pg, pg_talker *talk, void *ctx,
 			struct error *err)
 {
 	const struct connection *conn = pg->owed.conn;
 	bool is_new = !pg->owed.rested;
 	struct error why = ERROR_INIT;
-	int rc = pg_talk(pg, q, &why);
+	int rc = talk(pg, ctx, &why);
 
 	if (rc && pg_may_renew(pg)) {
 		log_debug("a session that has rested is replaced: %s",
 			  why.message);
 		error_clear(&why);
-		pg->owed.rested = false;
 		is_new = true;
-		rc = pg_renew(pg, &why);
-		if (!rc)
-			rc = pg_talk(pg, q, &why);
+		rc = pg_talk_renewed(pg, talk, ctx, &why);
 	}
-	if (!rc && is_new)
+	if (!rc && is_new) {
 		rc = pg_pooler_check(pg, conn, pg->pid, &why);
-	pg->lost |= rc != 0;
+		pg->lost |= rc != 0;
+	}
+	pg->lost |= pg->owed.conn != NULL;
 	if (rc && err && !err->code)
 		*err = why;
 	return rc;
+}
+
+static int pg_pay(struct pg *pg, struct error *err)
+{
+	return pg_ask_all(pg, NULL, err);
 }
 
 static void pg_owe(struct pg *pg, const struct pg_wish *wish, bool rested)
 {
 	if (wish->options->pin)
 		pg->owed = (struct pg_owed){ wish->conn, *wish->options, rested,
-					     pg_ask_first };
+					     pg_pay, pg_ask_first };
 }
 
 static int pg_open_new(void **out, struct pool_slot *slot, void *ctx,
@@ -182,6 +200,7 @@ void pg_end(void *session)
 
 	pg_stream_abort(pg);
 	pg_ahead_drop(pg);
+	pg_questions_free(pg->many);
 	pg_named_free(pg->named);
 	pg_row_release(&pg->row);
 	pg_fields_free(pg->shape, pg->n_shape);
@@ -193,6 +212,7 @@ void pg_end(void *session)
 	free(pg->where);
 	free(pg->user);
 	free(pg->pid);
+	free(pg->server);
 	free(pg->writes);
 	free(pg->sql);
 	free(pg);

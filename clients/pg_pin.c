@@ -90,7 +90,8 @@ static bool pg_pin_is_same(char **was, const char *is)
 #define PG_PIN_FACTS                                                           \
 	", current_user, pg_backend_pid(),"                                    \
 	" concat(pg_is_in_recovery(), "                                        \
-	"current_setting('transaction_read_only'))"
+	"current_setting('transaction_read_only')), "                          \
+	"pg_postmaster_start_time()"
 
 static int pg_pin_facts(struct pg *pg, const PGresult *r, struct error *err)
 {
@@ -100,7 +101,8 @@ static int pg_pin_facts(struct pg *pg, const PGresult *r, struct error *err)
 		: !pg_pin_is_same(&pg->pid, pg_value(r, 0, n + 1)) ? "process"
 		: !pg_pin_is_same(&pg->writes, pg_value(r, 0, n + 2))
 			? "right to write"
-			: NULL;
+		: !pg_pin_is_same(&pg->server, pg_value(r, 0, n + 3)) ? "server"
+								      : NULL;
 
 	if (!other)
 		return 0;

@@ -79,6 +79,7 @@ bool pg_lay_down(struct pg *pg)
 	     pg_send_resets(pg) && PQflush(pg->conn) == 0;
 	pg->resets = status == PQTRANS_IDLE ? 1 : 2;
 	pg_ahead_drop(pg);
+	pg->foreseen = false;
 	pg_row_release(&pg->row);
 	pg_fields_free(pg->shape, pg->n_shape);
 	pg->shape = NULL;
@@ -107,6 +108,18 @@ int pg_take_resets(struct pg *pg, struct error *err)
 			pg->resets--;
 		PQclear(r);
 	}
+	return rc;
+}
+
+int pg_end_resets(struct pg *pg, struct error *err)
+{
+	int64_t silence_us = pg_first_wait(pg);
+	int rc = pg_take_resets(pg, err);
+
+	pg->waiter.silence_us = silence_us;
+	if (!rc && PQpipelineStatus(pg->conn) != PQ_PIPELINE_OFF &&
+	    !PQexitPipelineMode(pg->conn))
+		rc = pg_lost(pg, err);
 	return rc;
 }
 

@@ -117,7 +117,7 @@ int pg_ready(struct pg *pg, struct error *err)
 	if (atomic_load(&pg->waiter.interrupted))
 		return pg_stopped(pg, err);
 	if (pg->owed.conn)
-		return pg->owed.ask(pg, NULL, err);
+		return pg->owed.pay(pg, err);
 	if (!pg_alive(pg))
 		return error_set(err, ERROR_TRANSIENT,
 				 "%s: the connection was lost", pg->where);

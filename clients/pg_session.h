@@ -24,6 +24,7 @@ struct pg_asked {
 	char **params;
 	int n;
 	bool prepares; /* the message prepares it first */
+	bool given; /* another session has got the answer */
 	struct pg_result *answer; /* NULL: none yet, or it is taken */
 	struct error *failed; /* in place of an answer, or NULL */
 };
@@ -35,14 +36,20 @@ struct pg_questions {
 	int64_t ready_us; /* since when the answers are here, monotonic */
 };
 
+/* Sends a message, and pins what is owed with it. */
+typedef int pg_talker(struct pg *pg, void *ctx, struct error *err);
+
 /* The settings of a session that are not pinned yet. They travel with its first
  * message. */
 struct pg_owed {
 	const struct connection *conn; /* NULL: nothing is owed */
 	struct pg_options options;
 	bool rested; /* the session may be dead: open another in its place */
-	/* pg_talk() for such a session. */
-	int (*ask)(struct pg *pg, struct pg_questions *q, struct error *err);
+	/* Pin them in a message of their own. */
+	int (*pay)(struct pg *pg, struct error *err);
+	/* `talk` to such a session. */
+	int (*ask)(struct pg *pg, pg_talker *talk, void *ctx,
+		   struct error *err);
 };
 
 struct pg {
@@ -60,11 +67,14 @@ struct pg {
 	size_t n_pins; /* settings that are pinned */
 	char *user; /* current_user when it was pinned first; owned */
 	char *pid; /* the server's process, at the same time; owned */
+	char *server; /* since when it runs, at the same time; owned */
 	char *writes; /* a primary, and may it write? The same; owned */
 	struct pool_slot slot;
 	unsigned resets; /* sent, and not answered yet, while it rests */
 	size_t unflushed;
 	struct pg_questions *ahead; /* pg_ahead.c; NULL: nothing was asked */
+	struct pg_questions *many; /* pg_many.c collects them; or NULL */
+	bool foreseen; /* it has answers that another session got */
 	struct pg_owed owed;
 	struct pg_named *named;
 	int64_t planned_us; /* since when its plans are kept, monotonic */
@@ -92,10 +102,28 @@ void pg_questions_add(struct pg_questions *q, const char *sql, int n,
 		      const char *const *params);
 /* The first error among the answers, which stays what it is. */
 int pg_questions_failed(const struct pg_questions *q, struct error *err);
-/* In pg_talk.c: ask these, NULL for none, behind what the session owes, and
+/* In pg_talk.c: ask those without an answer, behind what the session owes, and
  * read all answers. Only a lost connection and settings that cannot be pinned
  * are errors here. */
-int pg_talk(struct pg *pg, struct pg_questions *q, struct error *err);
+int pg_ask_all(struct pg *pg, struct pg_questions *q, struct error *err);
+/* In pg_shared.c: the answer becomes the caller's; it is given away. */
+struct pg_result *pg_shared_take(const struct pg *pg, const char *sql, int n,
+				 const char *const *params);
+/* A value of its first row; NULL: NULL, or there is none. */
+const char *pg_answer_value(const struct pg_result *answer, int column);
+/* The same of one that is there; caller frees. */
+char *pg_shared_value(const struct pg *pg, const char *sql, int n,
+		      const char *const *params, int column);
+bool pg_shared_has(const struct pg *pg, const char *sql, int n,
+		   const char *const *params);
+/* A newer answer has come: no later question gets the older one. */
+void pg_shared_drop(const struct pg *pg, const char *sql);
+void pg_shared_put(const struct pg *pg, const char *sql, int n,
+		   const char *const *params, struct pg_result *answer,
+		   bool again);
+/* In pg_talk.c: the first wait of a session that has rested is as long as that
+ * for a new one. The bound that it had before; then put it back. */
+int64_t pg_first_wait(struct pg *pg);
 /* In pg_pool.c: all that shapes a session. */
 void pg_pool_key(struct strbuf *key, const struct connection *conn,
 		 const struct pg_options *options);
@@ -107,6 +135,8 @@ bool pg_lay_down(struct pg *pg);
 bool pg_rouse(struct pg *pg);
 /* The answers of a reset, if it is not read yet. */
 int pg_take_resets(struct pg *pg, struct error *err);
+/* The same, where no further questions follow in that message. */
+int pg_end_resets(struct pg *pg, struct error *err);
 /* In pg_pin.c: what pins the settings and reads them back; caller frees. They
  * make text forms the same everywhere, and names mean what they say. Behind the
  * answers: ACCESS if the server keeps another value. */
@@ -137,6 +167,8 @@ int pg_connect_wait(struct pg *pg, int fd, bool reading, int64_t deadline_us,
 int pg_sent(struct pg *pg, int sent, struct error *err);
 /* The next result, NULL at the end of the command. */
 int pg_take(struct pg *pg, struct pg_result **out, struct error *err);
+/* Send commands in one text, whatever the session owes. */
+int pg_send(struct pg *pg, const char *sql, struct error *err);
 /* Read a command to its end: the first error counts, the last result is
  * handed out. `out` may be NULL. */
 int pg_finish(struct pg *pg, struct pg_result **out, struct error *err);

@@ -52,12 +52,52 @@ static void pg_stream_keep_shape(struct pg *pg, const PGresult *result)
 	pg->shape = result ? pg_fields_read(result, &pg->n_shape) : NULL;
 }
 
+/* In place of the look at what was pinned: a transaction of its own pins it,
+ * which the end of the stream cannot undo. */
+static void pg_stream_write_pins(const struct pg_questions *pins,
+				 struct strbuf *sql)
+{
+	strbuf_addstr(sql, "BEGIN; ");
+	for (size_t i = 0; i < pins->n; i++)
+		strbuf_addf(sql, "%s; ", pins->items[i].sql);
+	strbuf_addstr(sql, "COMMIT; ");
+}
+
+static int pg_stream_take_answer(struct pg *pg, PGresult **out,
+				 struct error *err)
+{
+	int rc = pg_take(pg, out, err);
+
+	if (!rc && !*out)
+		rc = pg_lost(pg, err);
+	if (!rc && pg_failed(*out))
+		rc = pg_result_error(pg, *out, err);
+	return rc;
+}
+
+/* The answers to all that pg_stream_write_pins() has written. */
+static int pg_stream_read_pins(struct pg *pg, struct pg_questions *pins,
+			       struct error *err)
+{
+	int64_t silence_us = pg_first_wait(pg);
+	PGresult *begun = NULL, *ended = NULL;
+	int rc = pg_stream_take_answer(pg, &begun, err);
+
+	for (size_t i = 0; !rc && i < pins->n; i++)
+		rc = pg_stream_take_answer(pg, &pins->items[i].answer, err);
+	if (!rc)
+		rc = pg_stream_take_answer(pg, &ended, err);
+	pg->waiter.silence_us = silence_us;
+	PQclear(begun);
+	PQclear(ended);
+	return rc ? rc : pg_pin_judge(pg, pins, err);
+}
+
 /* Answers up to the beginning of COPY: the settings first, the shape last. */
-static int pg_stream_enter(struct pg *pg, struct error *err)
+static int pg_stream_enter(struct pg *pg, bool asked, struct error *err)
 {
 	struct error ignored = ERROR_INIT;
 	PGresult *result = NULL;
-	bool asked = pg->n_pins > 0;
 	int rc = pg_take(pg, &result, err);
 
 	while (!rc && result && PQresultStatus(result) == PGRES_TUPLES_OK) {
@@ -83,30 +123,65 @@ static int pg_stream_enter(struct pg *pg, struct error *err)
 	return rc;
 }
 
+struct pg_stream_text {
+	const char *shape, *sql;
+	int n;
+	const char *const *values;
+};
+
+/* A pooler may have given us another session since, or another client's
+ * settings. */
+static int pg_stream_write(struct pg *pg, const struct pg_stream_text *t,
+			   const struct pg_questions *pins, struct strbuf *out,
+			   struct error *err)
+{
+	int rc;
+
+	if (pins)
+		pg_stream_write_pins(pins, out);
+	else
+		pg_pin_ask(pg, "; ", out);
+	rc = pg_stream_write_values(pg, out, t->n, t->values, err);
+	/* The user's SQL may end in a comment. */
+	strbuf_addf(out, "%s\n; COPY (%s\n) TO STDOUT (FORMAT binary)",
+		    t->shape, t->sql);
+	return rc;
+}
+
+static int pg_stream_talk(struct pg *pg, void *ctx, struct error *err)
+{
+	struct pg_questions *pins =
+		pg->owed.conn ? pg_pin_questions(pg, &pg->owed.options) : NULL;
+	struct strbuf text = STRBUF_INIT;
+	int rc = pins ? pg_end_resets(pg, err) : 0;
+
+	if (!rc)
+		rc = pg_stream_write(pg, ctx, pins, &text, err);
+	if (!rc)
+		rc = pg_send(pg, text.data, err);
+	if (!rc && pins)
+		rc = pg_stream_read_pins(pg, pins, err);
+	if (!rc) {
+		pg->owed.conn = NULL;
+		rc = pg_stream_enter(pg, !pins && pg->n_pins, err);
+	}
+	strbuf_release(&text);
+	pg_questions_free(pins);
+	return rc;
+}
+
 int pg_stream_begin(struct pg *pg, const char *shape, const char *sql,
 		    size_t width, int n, const char *const *values,
 		    struct error *err)
 {
-	struct strbuf text = STRBUF_INIT;
-	int rc = pg_ready(pg, err);
+	struct pg_stream_text text = { shape, sql, n, values };
+	int rc = pg->owed.conn ? 0 : pg_ready(pg, err);
 
 	pg_stream_keep_shape(pg, NULL);
-	/* A pooler may have given us another session since, or another client's
-	 * settings. */
-	if (!rc) {
-		pg_pin_ask(pg, "; ", &text);
-		rc = pg_stream_write_values(pg, &text, n, values, err);
-	}
-	if (!rc) {
-		/* The user's SQL may end in a comment. */
-		strbuf_addf(&text,
-			    "%s\n; COPY (%s\n) TO STDOUT (FORMAT binary)",
-			    shape, sql);
-		rc = pg_exec_begin(pg, text.data, err);
-	}
-	strbuf_release(&text);
 	if (!rc)
-		rc = pg_stream_enter(pg, err);
+		rc = pg->owed.conn
+			     ? pg->owed.ask(pg, pg_stream_talk, &text, err)
+			     : pg_stream_talk(pg, &text, err);
 	pg->row.begun = false;
 	pg->row.width = width;
 	pg->streaming = !rc;

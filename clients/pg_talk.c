@@ -49,7 +49,7 @@ static bool talk_send(struct pg *pg, struct pg_questions *q, bool modes)
 	bool sent = !modes || talk_plan_mode(pg, "force_generic_plan");
 
 	for (size_t i = 0; sent && i < q->n; i++)
-		sent = talk_send_one(pg, &q->items[i]);
+		sent = q->items[i].answer || talk_send_one(pg, &q->items[i]);
 	if (sent && modes)
 		sent = talk_plan_mode(pg, "auto");
 	return sent && PQpipelineSync(pg->conn);
@@ -164,7 +164,7 @@ static int talk_read_all(struct pg *pg, struct pg_questions *q, bool modes,
 	int rc = modes ? talk_skip(pg, err) : 0;
 
 	for (size_t i = 0; !rc && i < q->n; i++)
-		rc = talk_read(pg, &q->items[i], err);
+		rc = q->items[i].answer ? 0 : talk_read(pg, &q->items[i], err);
 	if (!rc && modes)
 		rc = talk_skip(pg, err);
 	return rc ? rc : talk_end(pg, err);
@@ -172,14 +172,21 @@ static int talk_read_all(struct pg *pg, struct pg_questions *q, bool modes,
 
 /* A network that lost a session at rest says nothing. This is found out as soon
  * as a new session would find it out. */
-static int talk_pin(struct pg *pg, struct pg_questions *pins, struct error *err)
+int64_t pg_first_wait(struct pg *pg)
 {
 	const struct pg_owed *owed = &pg->owed;
 	int64_t silence_us = pg->waiter.silence_us;
-	int rc;
 
 	if (owed->rested && owed->conn->connect_timeout_us < silence_us)
 		pg->waiter.silence_us = owed->conn->connect_timeout_us;
+	return silence_us;
+}
+
+static int talk_pin(struct pg *pg, struct pg_questions *pins, struct error *err)
+{
+	int64_t silence_us = pg_first_wait(pg);
+	int rc;
+
 	rc = pg_take_resets(pg, err);
 	if (!rc)
 		rc = talk_read_all(pg, pins, false, err);
@@ -217,28 +224,55 @@ static int talk_once(struct pg *pg, struct pg_questions *q, struct error *err)
 	return rc;
 }
 
-int pg_talk(struct pg *pg, struct pg_questions *q, struct error *err)
+static int talk_all(struct pg *pg, void *questions, struct error *err)
 {
 	if (atomic_load(&pg->waiter.interrupted))
 		return pg_stopped(pg, err);
-	return talk_once(pg, q, err);
+	return talk_once(pg, questions, err);
+}
+
+/* Does any have no answer yet? */
+static bool talk_needs(const struct pg_questions *q)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (!q->items[i].answer)
+			return true;
+	return false;
+}
+
+int pg_ask_all(struct pg *pg, struct pg_questions *q, struct error *err)
+{
+	int rc = pg->owed.conn ? 0 : pg_ready(pg, err);
+
+	if (rc || (q && !talk_needs(q)))
+		return rc;
+	return pg->owed.conn ? pg->owed.ask(pg, talk_all, q, err)
+			     : talk_all(pg, q, err);
+}
+
+/* Nobody is to get an answer that is older than our own. */
+static void talk_outdate(const struct pg *pg, const struct pg_questions *q)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (!q->items[i].n && !q->items[i].given)
+			pg_shared_drop(pg, q->items[i].sql);
 }
 
 int pg_ahead_ask(struct pg *pg, struct error *err)
 {
 	struct pg_questions *ahead = pg->ahead;
-	bool owes = pg->owed.conn != NULL;
-	int rc = owes && ahead ? 0 : pg_ready(pg, err);
+	int rc;
 
-	if (!rc && ahead) {
-		ahead->sent = true;
-		ahead->ready_us = INT64_MAX; /* they come just now */
-		rc = owes ? pg->owed.ask(pg, ahead, err)
-			  : pg_talk(pg, ahead, err);
-		ahead->ready_us = clock_monotonic_us();
-	}
+	if (!ahead)
+		return pg_ready(pg, err);
+	ahead->sent = true;
+	ahead->ready_us = INT64_MAX; /* they come just now */
+	rc = pg_ask_all(pg, ahead, err);
+	ahead->ready_us = clock_monotonic_us();
 	if (rc)
 		pg_ahead_drop(pg);
+	else
+		talk_outdate(pg, ahead);
 	return rc;
 }
 

@@ -1,0 +1,207 @@
+#include "clients/pg_shared.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/pg_session.h"
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/strbuf.h"
+
+#define SHARED_FRESH_US (5 * US_PER_SECOND)
+/* The same of what all pipelines ask: how far transactions have come. */
+#define SHARED_COMMON_US (1 * US_PER_SECOND)
+
+struct shared_answer {
+	char *question;
+	PGresult *answer;
+	bool again; /* it may be taken by all */
+	int64_t until_us; /* monotonic */
+};
+
+static struct shared_answer *shared_answers;
+static size_t n_shared;
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void shared_add_part(struct strbuf *out, const char *part)
+{
+	strbuf_addf(out, "%zu:", part ? strlen(part) + 1 : 0);
+	strbuf_addstr(out, part ? part : "");
+}
+
+/* The question, and who was asked by whom. False: that is not known. */
+static bool shared_write_question(const struct pg *pg, const char *sql, int n,
+				  const char *const *params, struct strbuf *out)
+{
+	if (!pg->server || !pg->slot.key)
+		return false;
+	for (int i = 0; i < n; i++)
+		shared_add_part(out, params[i]);
+	shared_add_part(out, pg->server);
+	shared_add_part(out, pg->writes);
+	shared_add_part(out, pg->user);
+	shared_add_part(out, sql);
+	shared_add_part(out, pg->slot.key);
+	return true;
+}
+
+/* Lock held, in these three. */
+static void shared_remove(size_t at)
+{
+	struct shared_answer *a = &shared_answers[at];
+
+	free(a->question);
+	PQclear(a->answer);
+	*a = shared_answers[--n_shared];
+	if (!n_shared) {
+		free(shared_answers);
+		shared_answers = NULL;
+	}
+}
+
+static void shared_expire(void)
+{
+	int64_t now = n_shared ? clock_monotonic_us() : 0;
+
+	for (size_t i = n_shared; i > 0; i--)
+		if (shared_answers[i - 1].until_us < now)
+			shared_remove(i - 1);
+}
+
+static struct shared_answer *shared_find(const char *question)
+{
+	shared_expire();
+	for (size_t i = 0; i < n_shared; i++)
+		if (!strcmp(shared_answers[i].question, question))
+			return &shared_answers[i];
+	return NULL;
+}
+
+void pg_shared_put(const struct pg *pg, const char *sql, int n,
+		   const char *const *params, PGresult *answer, bool again)
+{
+	struct strbuf question = STRBUF_INIT;
+	struct shared_answer *a;
+
+	if (!shared_write_question(pg, sql, n, params, &question)) {
+		PQclear(answer);
+		return;
+	}
+	pthread_mutex_lock(&shared_lock);
+	a = shared_find(question.data);
+	if (a)
+		shared_remove((size_t)(a - shared_answers));
+	shared_answers = xrealloc(shared_answers,
+				  (n_shared + 1) * sizeof(*shared_answers));
+	shared_answers[n_shared++] = (struct shared_answer){
+		.question = strbuf_detach(&question),
+		.answer = answer,
+		.again = again,
+		.until_us = clock_monotonic_us() +
+			    (again ? SHARED_COMMON_US : SHARED_FRESH_US),
+	};
+	pthread_mutex_unlock(&shared_lock);
+}
+
+bool pg_has_foreseen(const struct pg *pg)
+{
+	return pg->foreseen;
+}
+
+void pg_shared_clear(void)
+{
+	pthread_mutex_lock(&shared_lock);
+	while (n_shared)
+		shared_remove(n_shared - 1);
+	pthread_mutex_unlock(&shared_lock);
+}
+
+/* Called under the lock. */
+typedef void shared_use(struct shared_answer *a, void *ctx);
+
+static bool shared_with(const struct pg *pg, const char *sql, int n,
+			const char *const *params, shared_use *use, void *ctx)
+{
+	struct strbuf question = STRBUF_INIT;
+	struct shared_answer *a = NULL;
+
+	pthread_mutex_lock(&shared_lock);
+	if (n_shared && shared_write_question(pg, sql, n, params, &question))
+		a = shared_find(question.data);
+	if (a && use)
+		use(a, ctx);
+	pthread_mutex_unlock(&shared_lock);
+	strbuf_release(&question);
+	return a != NULL;
+}
+
+static void shared_take(struct shared_answer *a, void *ctx)
+{
+	PGresult **out = ctx;
+
+	if (a->again) {
+		*out = PQcopyResult(a->answer,
+				    PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+		return;
+	}
+	*out = a->answer;
+	a->answer = NULL;
+	shared_remove((size_t)(a - shared_answers));
+}
+
+PGresult *pg_shared_take(const struct pg *pg, const char *sql, int n,
+			 const char *const *params)
+{
+	PGresult *answer = NULL;
+
+	shared_with(pg, sql, n, params, shared_take, &answer);
+	return answer;
+}
+
+bool pg_shared_has(const struct pg *pg, const char *sql, int n,
+		   const char *const *params)
+{
+	return shared_with(pg, sql, n, params, NULL, NULL);
+}
+
+static void shared_drop(struct shared_answer *a, void *ctx)
+{
+	(void)ctx;
+	shared_remove((size_t)(a - shared_answers));
+}
+
+void pg_shared_drop(const struct pg *pg, const char *sql)
+{
+	shared_with(pg, sql, 0, NULL, shared_drop, NULL);
+}
+
+const char *pg_answer_value(const PGresult *answer, int column)
+{
+	bool there = PQntuples(answer) && column < PQnfields(answer) &&
+		     !PQgetisnull(answer, 0, column);
+
+	return there ? PQgetvalue(answer, 0, column) : NULL;
+}
+
+struct shared_look {
+	int column;
+	char *value;
+};
+
+static void shared_look(struct shared_answer *a, void *ctx)
+{
+	struct shared_look *look = ctx;
+
+	look->value = xstrdup(pg_answer_value(a->answer, look->column));
+}
+
+char *pg_shared_value(const struct pg *pg, const char *sql, int n,
+		      const char *const *params, int column)
+{
+	struct shared_look look = { column, NULL };
+
+	shared_with(pg, sql, n, params, shared_look, &look);
+	return look.value;
+}
