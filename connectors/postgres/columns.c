@@ -270,13 +270,15 @@ static int columns_look_up(struct pg *pg, const struct relation *relation,
 	return rc;
 }
 
-void postgres_source_columns_ahead(struct pg *pg,
+void postgres_source_columns_ahead(struct pg *pg, uint32_t oid,
 				   const struct source_spec *source)
 {
-	const char *params[] = { RELATION_FOUND_LAST, "{}", "{}" };
+	char *text = xstrfmt("%u", oid);
+	const char *params[] = { text, "{}", "{}" };
 
 	if (!source->n_expressions)
 		pg_ahead_add(pg, columns_sql, 3, params);
+	free(text);
 }
 
 int postgres_source_columns_read(struct pg *pg, const struct relation *relation,

@@ -13,9 +13,9 @@ int postgres_source_columns_read(struct pg *pg, const struct relation *relation,
 				 const struct source_spec *source,
 				 struct source_layout *out, struct error *err);
 
-/* Ask ahead for the columns of the table that is found last. Not where there
- * are expressions: their types come first. */
-void postgres_source_columns_ahead(struct pg *pg,
+/* Ask ahead for the columns of the table. Not where there are expressions:
+ * their types come first. */
+void postgres_source_columns_ahead(struct pg *pg, uint32_t oid,
 				   const struct source_spec *source);
 
 #endif

@@ -44,11 +44,9 @@ static bool indexes_take(struct source_index *x, const char *text)
 	return named || !x->primary;
 }
 
-void postgres_source_indexes_ahead(struct pg *pg)
+void postgres_source_indexes_ahead(struct pg *pg, uint32_t oid)
 {
-	const char *params[] = { RELATION_FOUND_LAST };
-
-	pg_ahead_add(pg, indexes_sql, 1, params);
+	postgres_source_relation_ask_ahead(pg, indexes_sql, oid);
 }
 
 int postgres_source_indexes_find(struct pg *pg, uint32_t oid,

@@ -12,8 +12,8 @@
  * deferrable; `sorted`: a btree over all rows. */
 int postgres_source_indexes_find(struct pg *pg, uint32_t oid,
 				 struct source_layout *out, struct error *err);
-/* Ask ahead for those of the table that is found last. */
-void postgres_source_indexes_ahead(struct pg *pg);
+/* Ask ahead for those of the table. */
+void postgres_source_indexes_ahead(struct pg *pg, uint32_t oid);
 /* Does an index keep the values of this column from repeating? */
 bool postgres_source_indexes_unique_on(const struct source_layout *l,
 				       const char *column);

@@ -172,6 +172,7 @@ const struct connector_ops postgres_connector = {
 	.name = "postgres",
 	.options = postgres_options,
 	.grants = postgres_grants,
+	.foresee = postgres_foresee,
 	.open = postgres_open,
 	.tables = postgres_tables,
 	.describe = postgres_describe,

@@ -87,6 +87,9 @@ int postgres_source_describe_ahead(struct postgres *c,
 				   const struct source_spec *source,
 				   const struct watermark_spec *mark,
 				   struct error *err);
+/* For several tables at once. */
+int postgres_foresee(struct connector *base, const struct source_wish *wishes,
+		     size_t n, struct error *err);
 void postgres_source_identity_ahead(struct pg *pg);
 void postgres_source_settle_xmin_ahead(struct postgres *c);
 

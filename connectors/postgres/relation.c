@@ -137,27 +137,38 @@ static int relation_check_catalog(struct pg *pg, const struct table_name *name,
 	return rc;
 }
 
-void postgres_source_relation_ahead(struct pg *pg, const char *table)
+uint32_t postgres_source_relation_ahead(struct pg *pg, const char *table)
 {
 	struct error ignored = ERROR_INIT;
 	struct table_name name = { NULL, NULL, NULL };
 	const char *params[2];
+	char *oid = NULL;
+	uint32_t known;
 
 	if (!table_name_parse(&name, table, &ignored)) {
 		params[0] = name.schema ? name.schema : "public";
 		params[1] = name.name;
-		pg_ahead_add(pg, relation_sql, 2, params);
+		oid = pg_ahead_add_known(pg, relation_sql, 2, params, 0);
 	}
 	table_name_release(&name);
+	known = oid ? relation_u32(oid) : RELATION_FOUND_LAST;
+	free(oid);
+	return known;
 }
 
-void postgres_source_leaves_ahead(struct pg *pg, uint32_t oid)
+void postgres_source_relation_ask_ahead(struct pg *pg, const char *sql,
+					uint32_t oid)
 {
 	char *text = xstrfmt("%u", oid);
 	const char *params[] = { text };
 
-	pg_ahead_add(pg, leaves_sql, 1, params);
+	pg_ahead_add(pg, sql, 1, params);
 	free(text);
+}
+
+void postgres_source_leaves_ahead(struct pg *pg, uint32_t oid)
+{
+	postgres_source_relation_ask_ahead(pg, leaves_sql, oid);
 }
 
 int postgres_source_relation_find(struct pg *pg, const char *table,
@@ -183,7 +194,7 @@ int postgres_source_relation_find(struct pg *pg, const char *table,
 		goto out;
 	}
 	out->oid = relation_u32(pg_value(r, 0, 0));
-	pg_ahead_know(pg, RELATION_FOUND_LAST, pg_value(r, 0, 0));
+	pg_ahead_know(pg, "0", pg_value(r, 0, 0));
 	out->kind = (enum relation_kind) * pg_value(r, 0, 1);
 	out->has_children = *pg_value(r, 0, 2) == 't';
 	names->view = out->kind == RELATION_VIEW;

@@ -17,8 +17,8 @@
 #define RELATION_SETTING "tidemark.relation"
 #define RELATION_OID                                                           \
 	"coalesce(nullif($1::oid, 0),\n"                                       \
-	"    current_setting('" RELATION_SETTING "')::oid)"
-#define RELATION_FOUND_LAST "0"
+	"    nullif(current_setting('" RELATION_SETTING "', true), '')::oid)"
+#define RELATION_FOUND_LAST 0
 
 /* pg_class.relkind */
 enum relation_kind {
@@ -63,9 +63,12 @@ int postgres_source_relation_find(struct pg *pg, const char *table,
 const char *
 postgres_source_relation_kind_name(enum relation_kind kind); /* "view", ... */
 
-/* Ask ahead for the table, nothing if `table` is no name; for the leaves of
- * one, 0: of the table that is found last. */
-void postgres_source_relation_ahead(struct pg *pg, const char *table);
+/* Ask ahead for the table, nothing if `table` is no name. Its oid, if another
+ * session has found it, or else RELATION_FOUND_LAST: for further questions. */
+uint32_t postgres_source_relation_ahead(struct pg *pg, const char *table);
+/* Ask ahead `sql`, whose only value is the table; for its leaves. */
+void postgres_source_relation_ask_ahead(struct pg *pg, const char *sql,
+					uint32_t oid);
 void postgres_source_leaves_ahead(struct pg *pg, uint32_t oid);
 /* In order of oid. A table without heirs is its own leaf. */
 int postgres_source_leaves_find(struct pg *pg, uint32_t oid, struct leaves *out,

@@ -164,6 +164,12 @@ static inline bool scan_is_keyless(const struct scan *s)
 	return scan_is_ordered(s) && !s->schema->n_key;
 }
 
+/* A table that is about to be read; mark NULL: as of describe. */
+struct source_wish {
+	const struct source_spec *source;
+	const struct watermark_spec *mark;
+};
+
 /* Questions to a server before more is read from it. */
 struct pressure_question {
 	bool active, lag;
@@ -204,6 +210,13 @@ struct connector_ops {
 		      const struct watermark_spec *mark,
 		      const struct pressure_question *asked, struct grants *out,
 		      struct error *err);
+
+	/* Ask about several tables in one go. describe(), identity() and
+	 * settle() then find the answers, through this session or another to
+	 * the same server. It only saves questions: the rest is
+	 * asked later. A slot of NULL: each table is asked about by itself. */
+	int (*foresee)(struct connector *c, const struct source_wish *wishes,
+		       size_t n, struct error *err);
 
 	int (*open)(struct connector **out, const struct connection *conn,
 		    struct error *err);

@@ -216,6 +216,13 @@ struct destination_ops {
 		      enum load_mode mode, struct grants *out,
 		      struct error *err);
 
+	/* Find out about several targets in one go what recover() and prepare()
+	 * are about to ask of each; as of a connector. They need no schema. A
+	 * slot of NULL: each is asked about by itself. */
+	int (*foresee)(struct destination *d,
+		       const struct target *const *targets, size_t n,
+		       struct error *err);
+
 	int (*open)(struct destination **out, const struct connection *conn,
 		    struct error *err);
 	/* Look, write nothing: mapping, drift, problems, DDL. */

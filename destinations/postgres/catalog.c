@@ -5,6 +5,7 @@
 
 #include "clients/pg_ahead.h"
 #include "clients/pg_owned.h"
+#include "clients/pg_shared.h"
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
 #include "core/data/table_name.h"
@@ -256,12 +257,46 @@ void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
 	const char *params[] = { schema_name, table };
 	const char *found[] = { CATALOG_FOUND_LAST };
 	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
+	char *oid = pg_ahead_add_known(pg, sql, 2, params, 0);
 
-	pg_ahead_add(pg, sql, 2, params);
+	if (oid)
+		found[0] = oid;
 	pg_ahead_add(pg, columns_sql, 1, found);
 	if (schema)
 		pg_ahead_add(pg, unique_sql, 1, found);
 	free(sql);
+	free(oid);
+}
+
+int postgres_catalog_foresee(struct pg *pg, const char *const *schemas,
+			     const char *const *tables, size_t n,
+			     struct error *err)
+{
+	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
+	int rc;
+
+	pg_many_begin(pg);
+	for (size_t i = 0; i < n; i++) {
+		const char *params[] = { schemas[i], tables[i] };
+
+		pg_ahead_add(pg, sql, 2, params);
+	}
+	rc = pg_many_ask(pg, err);
+	if (!rc)
+		pg_many_begin(pg);
+	for (size_t i = 0; !rc && i < n; i++) {
+		const char *params[] = { schemas[i], tables[i] };
+		char *oid = pg_ahead_add_known(pg, sql, 2, params, 0);
+		const char *found[] = { oid };
+
+		if (oid) {
+			pg_ahead_add(pg, columns_sql, 1, found);
+			pg_ahead_add(pg, unique_sql, 1, found);
+		}
+		free(oid);
+	}
+	free(sql);
+	return rc ? rc : pg_many_ask(pg, err);
 }
 
 int postgres_catalog_read(struct pg *pg, const char *schema_name,

@@ -96,6 +96,10 @@ int postgres_catalog_read(struct pg *pg, const char *schema_name,
 /* Ask ahead for what it reads. */
 void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
 			    const char *table, const struct schema *schema);
+/* The same of n tables at once, for whoever asks ahead next. */
+int postgres_catalog_foresee(struct pg *pg, const char *const *schemas,
+			     const char *const *tables, size_t n,
+			     struct error *err);
 const struct catalog_column *
 postgres_catalog_find(const struct catalog_table *t, const char *name);
 

@@ -86,8 +86,38 @@ static void postgres_interrupt(struct destination *base)
 static const struct url_option postgres_url_options[] = { { NULL, NULL,
 							    NULL } };
 
+/* A name that is none is refused later. */
+static int postgres_target_foresee(struct destination *base,
+				   const struct target *const *targets,
+				   size_t n, struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct place *places = xcalloc(n, sizeof(*places));
+	const char **schemas = xcalloc(n, sizeof(*schemas));
+	const char **tables = xcalloc(n, sizeof(*tables));
+	size_t known = 0;
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		struct error ignored = ERROR_INIT;
+
+		if (postgres_place_set(&places[i], d->pg, targets[i], &ignored))
+			continue;
+		schemas[known] = places[i].schema;
+		tables[known++] = places[i].base;
+	}
+	rc = postgres_catalog_foresee(d->pg, schemas, tables, known, err);
+	for (size_t i = 0; i < n; i++)
+		postgres_place_release(&places[i]);
+	free(places);
+	free(schemas);
+	free(tables);
+	return rc;
+}
+
 const struct destination_ops postgres_destination = {
 	.name = "postgres",
+	.foresee = postgres_target_foresee,
 	.options = postgres_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.grants = postgres_destination_grants,

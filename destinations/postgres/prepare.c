@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clients/pg_ahead.h"
+#include "clients/pg_shared.h"
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/base/log.h"
@@ -273,10 +274,9 @@ static void prepare_end_predecessor(struct postgres_destination *d,
 	pg_ahead_drop(d->pg);
 }
 
-int postgres_prepare(struct destination *base, const struct target *target,
-		     struct error *err)
+static int prepare_all(struct postgres_destination *d,
+		       const struct target *target, struct error *err)
 {
-	struct postgres_destination *d = (struct postgres_destination *)base;
 	struct postgres_plan plan = { .base = { .engine = NULL } };
 	int rc;
 
@@ -294,8 +294,10 @@ int postgres_prepare(struct destination *base, const struct target *target,
 		rc = postgres_refresh_lock(d, target, err);
 	if (!rc)
 		rc = prepare_plan(d, target, &plan, err);
-	if (!rc && !target->preview && plan_needs_write(&plan.base))
+	if (!rc && !target->preview && plan_needs_write(&plan.base)) {
 		rc = prepare_write(&plan.base, &postgres_prepare_engine, err);
+		pg_shared_clear();
+	}
 	if (!rc) {
 		d->target = target;
 		d->rows = target->preview   ? PREVIEW_COPY
@@ -305,4 +307,20 @@ int postgres_prepare(struct destination *base, const struct target *target,
 	}
 	plan_release(&plan.base);
 	return rc;
+}
+
+/* Names of a table that was foreseen may be gone by now: the next try asks
+ * anew. Class 42: a name or a type that a statement relies on is not there. */
+int postgres_prepare(struct destination *base, const struct target *target,
+		     struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	int rc = prepare_all(d, target, err);
+
+	if (rc != -ERROR_SCHEMA || !pg_has_foreseen(d->pg) ||
+	    strncmp(err->server_code, "42", 2) != 0)
+		return rc;
+	pg_shared_clear();
+	err->code = ERROR_TRANSIENT;
+	return -ERROR_TRANSIENT;
 }

@@ -58,7 +58,7 @@ def test_an_idle_run_asks_no_more_than_this(tidemark, make_source,
 # Ten pipelines one after the other: to the source, the destination, and the
 # state store in PostgreSQL.
 TABLES = 10
-MOST_OF_TEN = (34, 24, 121)
+MOST_OF_TEN = (26, 24, 121)
 
 
 def test_ten_idle_pipelines_ask_no_more_than_this(tidemark, make_database,

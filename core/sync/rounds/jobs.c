@@ -432,15 +432,19 @@ static size_t jobs_number(struct strlist *files, const char *id)
 	return files->n;
 }
 
-/* In the order of `needs` where they waited alike: by the place in it. */
+int jobs_order(const struct job_need *a, const struct job_need *b)
+{
+	if (a->last_us != b->last_us)
+		return a->last_us < b->last_us ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
 static int jobs_compare(const void *a, const void *b)
 {
 	const struct job *x = *(struct job *const *)a;
 	const struct job *y = *(struct job *const *)b;
 
-	if (x->need->last_us != y->need->last_us)
-		return x->need->last_us < y->need->last_us ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
+	return jobs_order(x->need, y->need);
 }
 
 static void jobs_plan(struct jobs *j, struct job *items,

@@ -43,6 +43,10 @@ struct jobs_terms {
 	void *ctx;
 };
 
+/* The order in which two of one array begin, as qsort() wants it. It is that of
+ * the array where they waited alike. */
+int jobs_order(const struct job_need *a, const struct job_need *b);
+
 /* Run each, those that waited longest first; in the order of `needs` if they
  * waited alike. Comes back when all are done. After a stop no more begin. */
 void jobs_run(const struct jobs_terms *terms, const struct job_need *needs,

@@ -108,6 +108,35 @@ struct job_need *plan_new(const struct pipeline_settings *const *pipelines,
 	return needs;
 }
 
+static int plan_compare_places(const void *a, const void *b, void *ctx)
+{
+	const struct job_need *needs = ctx;
+
+	return jobs_order(&needs[*(const size_t *)a],
+			  &needs[*(const size_t *)b]);
+}
+
+struct foresight *
+plan_foresight(const struct pipeline_settings *const *pipelines,
+	       struct job_need *needs, size_t n)
+{
+	const struct pipeline_settings **ordered =
+		xcalloc(n ? n : 1, sizeof(*ordered));
+	size_t *places = xcalloc(n ? n : 1, sizeof(*places));
+	struct foresight *f;
+
+	for (size_t i = 0; i < n; i++)
+		places[i] = i;
+	if (n)
+		qsort_r(places, n, sizeof(*places), plan_compare_places, needs);
+	for (size_t i = 0; i < n; i++)
+		ordered[i] = pipelines[places[i]];
+	f = foresight_new(ordered, n);
+	free(places);
+	free(ordered);
+	return f;
+}
+
 void plan_free(struct job_need *needs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -4,6 +4,7 @@
 
 #include "core/plugin/store.h"
 #include "core/settings/settings.h"
+#include "core/sync/parts/foresight.h"
 #include "core/sync/rounds/jobs.h"
 
 /* One need for each pipeline; plan_free(). `store` knows when each began last;
@@ -11,6 +12,11 @@
 struct job_need *plan_new(const struct pipeline_settings *const *pipelines,
 			  size_t n, struct store *store);
 void plan_free(struct job_need *needs, size_t n);
+
+/* All of them, in the order in which jobs_run() begins them. */
+struct foresight *
+plan_foresight(const struct pipeline_settings *const *pipelines,
+	       struct job_need *needs, size_t n);
 
 /* Limit `jobs` and `most` of the terms to the files that this process may have
  * open. Says so if that are fewer jobs. */

@@ -11,6 +11,7 @@
 #include "core/store/session.h"
 #include "core/store/shared.h"
 #include "core/sync/letters/desk.h"
+#include "core/sync/parts/foresight.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
 #include "core/sync/rounds/plan.h"
@@ -56,6 +57,7 @@ struct round {
 	size_t n;
 	const struct runner_options *options;
 	struct store *store; /* for all threads; may be NULL */
+	struct foresight *foresight;
 	struct run_result *results;
 };
 
@@ -67,6 +69,7 @@ static void round_run(void *ctx, size_t i, struct reach *reach)
 	struct error err = ERROR_INIT;
 
 	run.reach = reach;
+	run.foresight = r->foresight;
 	if (!runner_rehearses(r->options)) {
 		pipeline_run(p, r->store, &run, &r->results[i], &err);
 		return;
@@ -127,7 +130,9 @@ static void round_go(struct round *r, const struct settings *s)
 
 	terms.most = terms.jobs * JOBS_WAITING;
 	plan_limit(&terms, r->n);
+	r->foresight = plan_foresight(r->pipelines, needs, r->n);
 	jobs_run(&terms, needs, r->n);
+	foresight_free(r->foresight);
 	plan_free(needs, r->n);
 }
 

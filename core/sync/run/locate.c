@@ -2,6 +2,8 @@
 
 #include "core/base/alloc.h"
 #include "core/sync/ledger/ledger.h"
+#include "core/sync/parts/foresight.h"
+#include "core/sync/parts/marks.h"
 #include "core/sync/parts/shape.h"
 #include "core/sync/run/keyless.h"
 #include "core/sync/run/run.h"
@@ -57,6 +59,29 @@ static int locate_keyless(struct run *r, struct error *err)
 	return rc || refresh == r->target.refresh ? rc : run_recover(r, err);
 }
 
+/* Targets of those that begin next are asked about with ours. */
+static int locate_foresee(struct run *r, struct error *err)
+{
+	struct foresight *f = r->options->foresight;
+	const struct pipeline_settings *next[FORESIGHT_MOST];
+	struct target targets[FORESIGHT_MOST];
+	const struct target *wishes[FORESIGHT_MOST];
+	size_t n = 0;
+	int rc;
+
+	if (r->destination->ops->foresee)
+		n = foresight_take(f, FORESIGHT_DESTINATION, r->p, next);
+	if (!n)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		marks_target(next[i], &targets[i]);
+		wishes[i] = &targets[i];
+	}
+	rc = r->destination->ops->foresee(r->destination, wishes, n, err);
+	foresight_told(f, FORESIGHT_DESTINATION, next, n);
+	return rc;
+}
+
 /* Look at the mark before anything is written. A table that was dropped and
  * made anew, or another server at that address, then changes nothing here. */
 int run_locate(struct run *r, struct error *err)
@@ -65,7 +90,8 @@ int run_locate(struct run *r, struct error *err)
 
 	/* A destination may look ahead, to prepare. */
 	lease_keeper_writer(r->keeper, &r->target.writer);
-	rc = run_recover(r, err);
+	rc = locate_foresee(r, err);
+	rc = rc ? rc : run_recover(r, err);
 	rc = rc ? rc : locate_keyless(r, err);
 	rc = rc ? rc : target_check_run(r, err);
 	if (!rc)

@@ -6,6 +6,7 @@
 #include "core/sync/gate/gate.h"
 #include "core/sync/parts/about.h"
 #include "core/sync/parts/ends.h"
+#include "core/sync/parts/foresight.h"
 #include "core/sync/parts/opening.h"
 #include "core/sync/parts/reach.h"
 #include "core/sync/parts/stamp.h"
@@ -63,6 +64,33 @@ static int run_check_reach(struct run *r, const struct connection *c,
 	return rc;
 }
 
+/* Ask about those that begin next with ours. */
+static int run_foresee_source(struct run *r, struct error *err)
+{
+	struct foresight *f = r->options->foresight;
+	const struct pipeline_settings *next[FORESIGHT_MOST];
+	struct source_spec sources[FORESIGHT_MOST];
+	struct watermark_spec marks[FORESIGHT_MOST];
+	struct source_wish wishes[FORESIGHT_MOST];
+	size_t n = 0;
+	int rc;
+
+	if (r->source->ops->foresee)
+		n = foresight_take(f, FORESIGHT_SOURCE, r->p, next);
+	if (!n)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		settings_source_spec(next[i], &sources[i]);
+		settings_watermark_spec(next[i], &marks[i]);
+		wishes[i].source = &sources[i];
+		wishes[i].mark =
+			next[i]->strategy == STRATEGY_NONE ? NULL : &marks[i];
+	}
+	rc = r->source->ops->foresee(r->source, wishes, n, err);
+	foresight_told(f, FORESIGHT_SOURCE, next, n);
+	return rc;
+}
+
 static int run_open_source(struct run *r, struct error *err)
 {
 	int rc = 0;
@@ -75,7 +103,9 @@ static int run_open_source(struct run *r, struct error *err)
 	if (rc)
 		return rc;
 	stopper_start(&r->stopper, r->source);
-	rc = r->task->ops->describe(r, err);
+	rc = run_foresee_source(r, err);
+	if (!rc)
+		rc = r->task->ops->describe(r, err);
 	if (!rc)
 		rc = r->source->ops->identity(r->source, &r->spec, &r->identity,
 					      err);

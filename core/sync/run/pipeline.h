@@ -11,6 +11,7 @@
 #include "core/sync/ledger/lease.h"
 #include "core/sync/parts/result.h"
 
+struct foresight;
 struct reach;
 struct task;
 
@@ -26,6 +27,7 @@ struct run_options {
 	struct store *looked_at;
 	struct lease_terms lease;
 	struct reach *reach; /* the round's connections; or NULL */
+	struct foresight *foresight; /* the round's tables; or NULL */
 	/* A server without room for its sessions is not tried again: others
 	 * that have them do the work. */
 	bool yields;
