@@ -116,8 +116,10 @@ char *pg_shared_value(const struct pg *pg, const char *sql, int n,
 		      const char *const *params, int column);
 bool pg_shared_has(const struct pg *pg, const char *sql, int n,
 		   const char *const *params);
-/* A newer answer has come: no later question gets the older one. */
-void pg_shared_drop(const struct pg *pg, const char *sql);
+/* A newer answer has come to a question without values. If an older one was
+ * shared, it takes its place. It stays the caller's. */
+void pg_shared_renew(const struct pg *pg, const char *sql,
+		     struct pg_result *answer);
 void pg_shared_put(const struct pg *pg, const char *sql, int n,
 		   const char *const *params, struct pg_result *answer,
 		   bool again);

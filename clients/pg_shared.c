@@ -12,7 +12,9 @@
 
 #define SHARED_FRESH_US (5 * US_PER_SECOND)
 /* The same of what all pipelines ask: how far transactions have come. */
-#define SHARED_COMMON_US (1 * US_PER_SECOND)
+#define SHARED_COMMON_US (2 * US_PER_SECOND)
+/* So long the next answer to it takes its place. */
+#define SHARED_PLACE_US (30 * US_PER_SECOND)
 
 struct shared_answer {
 	char *question;
@@ -47,7 +49,7 @@ static bool shared_write_question(const struct pg *pg, const char *sql, int n,
 	return true;
 }
 
-/* Lock held, in these three. */
+/* Lock held, in all of these. */
 static void shared_remove(size_t at)
 {
 	struct shared_answer *a = &shared_answers[at];
@@ -61,15 +63,21 @@ static void shared_remove(size_t at)
 	}
 }
 
+static int64_t shared_end(const struct shared_answer *a)
+{
+	return a->until_us + (a->again ? SHARED_PLACE_US : 0);
+}
+
 static void shared_expire(void)
 {
 	int64_t now = n_shared ? clock_monotonic_us() : 0;
 
 	for (size_t i = n_shared; i > 0; i--)
-		if (shared_answers[i - 1].until_us < now)
+		if (shared_end(&shared_answers[i - 1]) < now)
 			shared_remove(i - 1);
 }
 
+/* It may be too old to be taken. */
 static struct shared_answer *shared_find(const char *question)
 {
 	shared_expire();
@@ -77,6 +85,11 @@ static struct shared_answer *shared_find(const char *question)
 		if (!strcmp(shared_answers[i].question, question))
 			return &shared_answers[i];
 	return NULL;
+}
+
+static bool shared_is_fresh(const struct shared_answer *a)
+{
+	return clock_monotonic_us() < a->until_us;
 }
 
 void pg_shared_put(const struct pg *pg, const char *sql, int n,
@@ -121,8 +134,10 @@ void pg_shared_clear(void)
 /* Called under the lock. */
 typedef void shared_use(struct shared_answer *a, void *ctx);
 
+/* `stale`: also one that is too old to be taken. */
 static bool shared_with(const struct pg *pg, const char *sql, int n,
-			const char *const *params, shared_use *use, void *ctx)
+			const char *const *params, bool stale, shared_use *use,
+			void *ctx)
 {
 	struct strbuf question = STRBUF_INIT;
 	struct shared_answer *a = NULL;
@@ -130,6 +145,8 @@ static bool shared_with(const struct pg *pg, const char *sql, int n,
 	pthread_mutex_lock(&shared_lock);
 	if (n_shared && shared_write_question(pg, sql, n, params, &question))
 		a = shared_find(question.data);
+	if (a && !stale && !shared_is_fresh(a))
+		a = NULL;
 	if (a && use)
 		use(a, ctx);
 	pthread_mutex_unlock(&shared_lock);
@@ -137,13 +154,17 @@ static bool shared_with(const struct pg *pg, const char *sql, int n,
 	return a != NULL;
 }
 
+static PGresult *shared_copy(const PGresult *answer)
+{
+	return PQcopyResult(answer, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+}
+
 static void shared_take(struct shared_answer *a, void *ctx)
 {
 	PGresult **out = ctx;
 
 	if (a->again) {
-		*out = PQcopyResult(a->answer,
-				    PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+		*out = shared_copy(a->answer);
 		return;
 	}
 	*out = a->answer;
@@ -156,25 +177,26 @@ PGresult *pg_shared_take(const struct pg *pg, const char *sql, int n,
 {
 	PGresult *answer = NULL;
 
-	shared_with(pg, sql, n, params, shared_take, &answer);
+	shared_with(pg, sql, n, params, false, shared_take, &answer);
 	return answer;
 }
 
 bool pg_shared_has(const struct pg *pg, const char *sql, int n,
 		   const char *const *params)
 {
-	return shared_with(pg, sql, n, params, NULL, NULL);
+	return shared_with(pg, sql, n, params, false, NULL, NULL);
 }
 
-static void shared_drop(struct shared_answer *a, void *ctx)
+static void shared_renew(struct shared_answer *a, void *answer)
 {
-	(void)ctx;
-	shared_remove((size_t)(a - shared_answers));
+	PQclear(a->answer);
+	a->answer = shared_copy(answer);
+	a->until_us = clock_monotonic_us() + SHARED_COMMON_US;
 }
 
-void pg_shared_drop(const struct pg *pg, const char *sql)
+void pg_shared_renew(const struct pg *pg, const char *sql, PGresult *answer)
 {
-	shared_with(pg, sql, 0, NULL, shared_drop, NULL);
+	shared_with(pg, sql, 0, NULL, true, shared_renew, answer);
 }
 
 const char *pg_answer_value(const PGresult *answer, int column)
@@ -202,6 +224,6 @@ char *pg_shared_value(const struct pg *pg, const char *sql, int n,
 {
 	struct shared_look look = { column, NULL };
 
-	shared_with(pg, sql, n, params, shared_look, &look);
+	shared_with(pg, sql, n, params, false, shared_look, &look);
 	return look.value;
 }

@@ -254,8 +254,9 @@ int pg_ask_all(struct pg *pg, struct pg_questions *q, struct error *err)
 static void talk_outdate(const struct pg *pg, const struct pg_questions *q)
 {
 	for (size_t i = 0; i < q->n; i++)
-		if (!q->items[i].n && !q->items[i].given)
-			pg_shared_drop(pg, q->items[i].sql);
+		if (!q->items[i].n && !q->items[i].given && q->items[i].answer)
+			pg_shared_renew(pg, q->items[i].sql,
+					q->items[i].answer);
 }
 
 int pg_ahead_ask(struct pg *pg, struct error *err)
