@@ -64,6 +64,8 @@ static void mysql_client_end(void *session)
 	mysql_client_local_free(db->local);
 	mysql_client_target_release(&db->target);
 	free(db->session);
+	free(db->user);
+	free(db->writes);
 	free(db->sql);
 	free(db);
 }

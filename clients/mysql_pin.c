@@ -164,6 +164,39 @@ static int pin_compare(const struct pin_session *s,
 	return 0;
 }
 
+/* Facts behind the settings. A pooler may sign in as another user. By now
+ * another server may be the one to write to. Whoever makes a server refuse
+ * SUPER as well makes it read_only first. */
+#define PIN_FACTS                                                              \
+	", CURRENT_USER(), CONCAT_WS(' ', @@GLOBAL.read_only, "                \
+	"@@GLOBAL.innodb_read_only)"
+
+/* The same as when it was asked first? */
+static bool pin_is_same(char **was, const char *is)
+{
+	if (!*was)
+		*was = xstrdup(is);
+	return is && !strcmp(is, *was);
+}
+
+static int pin_facts(struct mysql_client *db,
+		     const struct mysql_client_result *r, size_t at,
+		     struct error *err)
+{
+	const char *other =
+		!pin_is_same(&db->user, mysql_client_value(r, 0, at)) ? "user"
+		: !pin_is_same(&db->writes, mysql_client_value(r, 0, at + 1))
+			? "right to write"
+			: NULL;
+
+	if (!other)
+		return 0;
+	db->lost = true;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: the session's %s is not what it was",
+			 db->target.where, other);
+}
+
 int mysql_client_pin(struct mysql_client *db,
 		     const struct mysql_client_options *options,
 		     struct error *err)
@@ -179,6 +212,7 @@ int mysql_client_pin(struct mysql_client *db,
 
 	strbuf_addstr(&s.ask, "SELECT CONNECTION_ID()");
 	pin_fill(&s);
+	strbuf_addstr(&s.ask, PIN_FACTS);
 	mysql_client_watch_begin(&watch, db);
 	q[0].sql = s.set.data;
 	q[1].sql = s.ask.data;
@@ -186,6 +220,8 @@ int mysql_client_pin(struct mysql_client *db,
 	rc = mysql_client_watch_end(&watch, rc, err);
 	if (!rc)
 		rc = pin_compare(&s, q[1].answer, err);
+	if (!rc)
+		rc = pin_facts(db, q[1].answer, s.n + 1, err);
 	if (!rc && !mysql_client_value(q[1].answer, 0, 0))
 		rc = error_set(err, ERROR_TRANSIENT,
 			       "%s: the server does not tell its session's "

@@ -32,6 +32,7 @@ struct mysql_client {
 	struct mysql_client_result **answers; /* to them; NULL: taken */
 	size_t n_answers, n_taken;
 	char *session; /* CONNECTION_ID() as it was then */
+	char *user, *writes; /* and other facts; NULL: not asked yet */
 	unsigned charset; /* the server's number of the results' charset */
 	bool folds; /* mysql_client_set_folds() */
 	unsigned long version, id;
