@@ -171,6 +171,24 @@ def test_a_refresh_renews_the_letters(tidemark, target, engine):
                                 if n != 60 and n not in still]
 
 
+def test_letter_of_a_row_that_is_gone(tidemark, source, make_destination):
+    """The target never had the row. So it equals the source without it, and
+    there is nothing to load. The letter goes all the same."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp", "replace",
+               on_bad_row="dead_letter")
+    tidemark.pipelines["items"]["watermark"] = {"strategy": "none"}
+    tidemark.write_config().run()
+    poison.refuse_below_zero(destination, f"{destination.schema}.items")
+    poison_some(source, (3,))
+    assert tidemark.run().pipeline()["rows_dead_lettered"] == 1
+    source.execute("DELETE FROM items WHERE id = 3")
+    tidemark.run()
+    assert letters(tidemark) == [] and ids(destination) == [1, 2]
+    assert tidemark.run().pipeline()["rows_inserted"] == 0
+
+
 def test_discard(tidemark, target):
     source, destination = target("sqlite")
     poison_some(source)

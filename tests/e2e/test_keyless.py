@@ -182,6 +182,31 @@ def test_unchanged_table_stays(tidemark, source, make_destination):
     assert tidemark.run().pipeline()["rows_inserted"] == 0
 
 
+def test_unchanged_table_with_a_mark_stays(tidemark, source, make_destination):
+    """A mark by xmin tells neither of rows that go, nor without a key which of
+    them have changed."""
+    destination = make_destination("postgres")
+    bag(tidemark, source, destination)
+    made = items_settings(source, destination, "xmin", "replace", "bag")
+    tidemark.pipeline("bag", **made).write_config().run()
+    for change, n in ((None, 7), ("UPDATE bag SET n = 5 WHERE t = 'b'", 7),
+                      ("DELETE FROM bag WHERE t = 'b'", 5),
+                      ("INSERT INTO bag VALUES ('z', 1)", 6)):
+        if change:
+            source.execute(change)
+            assert tidemark.run().pipeline()["rows_inserted"] == n
+            assert destination.query("SELECT count(*) FROM bag") == [(n,)]
+        first = built(destination)
+        told = tidemark.run().pipeline()
+        assert (told["rows_inserted"], told["rows_unchanged"]) == (0, n)
+        assert (told["outcome"], built(destination)) == ("caught_up", first)
+    tidemark("verify").expect(EXIT_OK)
+    # The mark of another strategy says nothing.
+    del made["watermark"]
+    tidemark.pipeline("bag", **made).write_config()
+    assert tidemark.run().pipeline()["rows_inserted"] == 6
+
+
 def test_gate_looks_at_a_table_that_stays(tidemark, source, make_destination):
     """A gate may be newer than the rows that the target has."""
     destination = make_destination("postgres")

@@ -1,5 +1,7 @@
 #include "core/sync/run/unchanged.h"
 
+#include <string.h>
+
 #include "core/base/engine.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
@@ -9,6 +11,7 @@
  * settings. */
 static bool unchanged_by_mark(const struct run *r)
 {
+	const char *column = r->mark.column ? r->mark.column : "";
 	struct error ignored = ERROR_INIT;
 	struct watermark seen;
 	bool same;
@@ -17,8 +20,9 @@ static bool unchanged_by_mark(const struct run *r)
 		return false;
 	watermark_init(&seen);
 	same = !watermark_from_text(&seen, r->checkpoint.watermark, &ignored) &&
-	       seen.strategy == STRATEGY_NONE && seen.shape && seen.identity &&
-	       json_equal(seen.shape, r->shape) &&
+	       seen.strategy == r->mark.strategy &&
+	       !strcmp(seen.column ? seen.column : "", column) && seen.shape &&
+	       seen.identity && json_equal(seen.shape, r->shape) &&
 	       json_equal(seen.identity, r->identity);
 	watermark_release(&seen);
 	return same;
@@ -61,6 +65,24 @@ static bool unchanged_rows(struct run *r)
 	return same;
 }
 
+/* Without a mark or a key no run could read less. With both one could, so the
+ * user who has that table replaced all the same is taken at his word. */
+static bool unchanged_applies(const struct run *r)
+{
+	return r->p->strategy == STRATEGY_NONE ||
+	       (r->p->mode == LOAD_REPLACE && !r->schema.n_key);
+}
+
+/* A letter whose row is gone by now has to go, too, as a load sees to. */
+static bool unchanged_has_letters(const struct run *r)
+{
+	struct error ignored = ERROR_INIT;
+	int64_t n = 0;
+
+	return r->store &&
+	       (store_letters_count(r->store, r->p->name, &n, &ignored) || n);
+}
+
 /* It looks through the rows that a run reads, and may be newer than they are.
  */
 static bool unchanged_is_gated(const struct pipeline_settings *p)
@@ -81,10 +103,10 @@ static bool unchanged_opens(const struct run *r)
 
 int run_look_unchanged(struct run *r, struct error *err)
 {
-	if (r->p->strategy != STRATEGY_NONE || r->options->full_refresh ||
+	if (!unchanged_applies(r) || r->options->full_refresh ||
 	    unchanged_is_gated(r->p) || !task_has(r->task, TASK_MOVES_MARK) ||
 	    !unchanged_opens(r) || !unchanged_by_mark(r) ||
-	    !unchanged_target(r))
+	    unchanged_has_letters(r) || !unchanged_target(r))
 		return 0;
 	r->unchanged = unchanged_rows(r);
 	if (stop_requested())
