@@ -34,7 +34,8 @@ int pool_take(struct pool_slot *slot, const struct connection *conn,
 /* The same without a wait, for a session in place of a lost one. */
 void pool_replace(struct pool_slot *slot, const struct connection *conn,
 		  const char *key);
-/* The server takes no more sessions. Close all that rest, and sleep for a
+/* The server takes no more sessions. One that it refused is none: its client
+ * has called pool_leave(). Close all that rest, and sleep for a
  * moment, which the server needs to notice. True: try again; this may be for
  * three seconds, whose end is kept in *until_us (0 to begin with). False: there
  * is no room, and this is heeded for a minute. */

@@ -38,8 +38,8 @@ static unsigned pool_note_full(const struct connection *conn)
 
 	pool_lock();
 	c = pool_count(conn);
-	/* Without the one that was refused. */
-	left = c->full = c->open > 1 ? c->open - 1 : 1;
+	/* The one that was refused has left. */
+	left = c->full = c->open ? c->open : 1;
 	c->full_until_us = clock_monotonic_us() + POOL_FULL_US;
 	pool_unlock();
 	return left;

@@ -202,9 +202,10 @@ static void a_full_server_is_heeded(void **state)
 	assert_true(until > 0);
 	assert_int_equal(pool_most(&conn), 0);
 	held[2] = take(&conn, "a", &err);
+	/* A client that was refused has left before it says so. */
+	close_one(held[2]);
 	while (pool_full(&conn, &past))
 		;
-	close_one(held[2]);
 	assert_int_equal(pool_most(&conn), 2);
 	/* It may be over: a while later one more is tried. */
 	begun = clock_monotonic_us();
