@@ -181,7 +181,7 @@ def test_mark_that_was_shown_before(tidemark, source, make_destination, engine):
     marks = [mark_of(tidemark)]
     rows = ROWS + [("e", 5)] * 9 + [("f", 6)]
     fill(source, rows[len(ROWS):])
-    tidemark.run("--max-batches", "1")
+    tidemark.run("--max-batches", "1", expect=EXIT_CONFIG)
     marks.append(mark_of(tidemark))
     assert (marks[0]["open"], marks[1]["open"] > 0) == (0, True)
     # To set the mark that stands changes nothing.
@@ -286,6 +286,54 @@ def test_bounded_runs_get_to_the_end(tidemark, source, make_destination):
     assert counts[-1]["outcome"] == "caught_up"
     assert len(counts) > 3
     expect(destination, rows)
+
+
+@pytest.mark.parametrize("start", SOURCES)
+@pytest.mark.parametrize("strategy", ("timestamp", "sequence"))
+@pytest.mark.thinned(2)
+def test_bounded_runs_over_shared_marks(tidemark, make_source,
+                                        make_destination, start, strategy):
+    """No batch ends where a mark does, and the runs get further all the same.
+    PostgreSQL holds the mark back until its log is flushed."""
+    source, destination = make_source(start), make_destination("sqlite")
+    rows = [("a", 0)] + [("b", 1 + n // 2) for n in range(20)]
+    log(tidemark, source, destination, strategy, rows=rows, batch={"rows": 3})
+    marks = []
+    for _ in range(8 * len(rows)):
+        told = tidemark.run("--max-batches", "1").pipeline()
+        if told["outcome"] == "caught_up":
+            break
+        marks.append(mark_of(tidemark))
+        if start != "postgres":
+            assert marks[-1]["open"] == 0 and marks[-1] not in marks[:-1]
+        done = tidemark("verify", "--json").expect(EXIT_OK).pipeline()
+        assert (done["missing"], done["extra"]) == (0, 0)
+    assert told["outcome"] == "caught_up"
+    assert len({mark.get("value") for mark in marks}) > 5
+    expect(destination, rows)
+    tidemark("verify").expect(EXIT_OK)
+
+
+@pytest.mark.parametrize("bound", ("--max-batches", "--max-seconds"))
+def test_bounds_within_one_mark_are_refused(tidemark, make_source,
+                                            make_destination, bound):
+    """Each run would load the same rows once more, and say nothing."""
+    source, destination = make_source("sqlite"), make_destination("postgres")
+    log(tidemark, source, destination)
+    tidemark.run()
+    more = [("e", 5)] * 200
+    fill(source, more)
+    if bound == "--max-seconds":
+        tidemark.pipelines["log"]["pace"] = {"rows_per_second": 10}
+        tidemark.write_config()
+    for _ in range(2):
+        done = tidemark("run", bound, "2").expect(EXIT_CONFIG)
+        assert f"ended for {bound} among rows of one mark" in done.err
+        assert destination.query("SELECT count(*) < 214 FROM log") == [(True,)]
+    tidemark.pipelines["log"].pop("pace", None)
+    tidemark.pipelines["log"]["batch"] = {"rows": 150}
+    tidemark.write_config().run("--max-batches", "2")
+    expect(destination, ROWS + more)
 
 
 @pytest.mark.parametrize("engine", ("clickhouse", "bigquery"))

@@ -258,14 +258,11 @@ static int reader_end(struct reader *r, struct error *err)
 	return -(int)r->error.code;
 }
 
-struct read_batch *reader_take(struct reader *r, void (*tick)(void *ctx),
-			       void *ctx, int *rc, struct error *err)
+/* Until there is one to take, or there will be none. Lock held. */
+static void reader_await(struct reader *r, void (*tick)(void *ctx), void *ctx)
 {
-	struct read_batch *slot = NULL;
 	bool interrupted = false;
 
-	*rc = 0;
-	pthread_mutex_lock(&r->lock);
 	while (r->filled == r->taken && !r->ended) {
 		if (stop_requested() && !interrupted) {
 			interrupted = true;
@@ -277,12 +274,35 @@ struct read_batch *reader_take(struct reader *r, void (*tick)(void *ctx),
 			tick(ctx);
 		pthread_mutex_lock(&r->lock);
 	}
+}
+
+struct read_batch *reader_take(struct reader *r, void (*tick)(void *ctx),
+			       void *ctx, int *rc, struct error *err)
+{
+	struct read_batch *slot = NULL;
+
+	*rc = 0;
+	pthread_mutex_lock(&r->lock);
+	reader_await(r, tick, ctx);
 	if (r->filled > r->taken)
 		slot = &r->slots[r->taken++ % READER_SLOTS];
 	else
 		*rc = reader_end(r, err);
 	pthread_mutex_unlock(&r->lock);
 	return slot;
+}
+
+const struct batch *reader_peek(struct reader *r, void (*tick)(void *ctx),
+				void *ctx)
+{
+	const struct batch *next = NULL;
+
+	pthread_mutex_lock(&r->lock);
+	reader_await(r, tick, ctx);
+	if (r->filled > r->taken)
+		next = &r->slots[r->taken % READER_SLOTS].batch;
+	pthread_mutex_unlock(&r->lock);
+	return next;
 }
 
 void reader_give_back(struct reader *r, size_t max_rows)

@@ -76,6 +76,12 @@ int reader_start(struct reader *r, struct connector *source,
 struct read_batch *reader_take(struct reader *r, void (*tick)(void *ctx),
 			       void *ctx, int *rc, struct error *err);
 
+/* The batch behind the one that was just taken, which reader_take() gives next.
+ * NULL: none follows, for a bound, an error or a stop. Blocks until that is
+ * known; `tick` as above. */
+const struct batch *reader_peek(struct reader *r, void (*tick)(void *ctx),
+				void *ctx);
+
 /* The oldest taken batch is loaded; its slot may be filled again, with at
  * most `max_rows` rows. */
 void reader_give_back(struct reader *r, size_t max_rows);

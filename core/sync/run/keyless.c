@@ -4,6 +4,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/base/strbuf.h"
+#include "core/data/value.h"
 #include "core/sync/parts/keyless.h"
 
 int run_keyless_check(struct run *r, struct error *err)
@@ -111,6 +113,122 @@ int run_keyless_look(struct run *r, bool prepared, struct error *err)
 	return 0;
 }
 
+int64_t run_keyless_bound(struct run *r, int64_t most)
+{
+	r->keyless.left = most ? most : -1;
+	return r->keyless.on && most ? most + 1 : most;
+}
+
+bool run_keyless_is_over(const struct run *r, const struct batch *b)
+{
+	return r->keyless.on && !r->keyless.left && b->n_rows;
+}
+
+/* `at` becomes the mark of a row. False: it is `last`, or the source lets the
+ * mark go no further than `last`, which lies before it. */
+static bool keyless_is_before(const struct run *r, const struct batch *b,
+			      size_t row, const char *last, struct strbuf *at)
+{
+	strbuf_reset(at);
+	value_print(at, &b->vectors[b->schema->mark], row);
+	return watermark_is_beyond(r->p->strategy, last, at->data);
+}
+
+/* How many of its rows have marks of which no row follows; `at`: the last of
+ * these marks. */
+static size_t keyless_complete(const struct run *r, const struct batch *b,
+			       const struct batch *next, struct strbuf *at)
+{
+	const char *last = b->watermark.value;
+	size_t n = b->n_rows;
+
+	if (next && keyless_is_beyond(next, r->p->strategy, last)) {
+		strbuf_addstr(at, last);
+		return n;
+	}
+	while (n > 0 && !keyless_is_before(r, b, n - 1, last, at))
+		n--;
+	return n;
+}
+
+/* A source that holds the mark back lets it go later, and so do its rows. */
+static bool keyless_is_held(const struct run *r, const struct batch *b)
+{
+	struct strbuf at = STRBUF_INIT;
+	bool held = b->schema->mark < 0 || !b->watermark.value;
+
+	if (!held) {
+		value_print(&at, &b->vectors[b->schema->mark], b->n_rows - 1);
+		held = watermark_is_beyond(r->p->strategy, at.data,
+					   b->watermark.value);
+	}
+	strbuf_release(&at);
+	return held;
+}
+
+void run_keyless_trim(struct run *r, struct batch *b)
+{
+	struct strbuf at = STRBUF_INIT;
+	const struct batch *next;
+	size_t n;
+
+	if (!r->keyless.on || !run_is_bounded(r))
+		return;
+	next = reader_peek(&r->reader, run_tick, r);
+	if (r->keyless.left > 0)
+		r->keyless.left--;
+	if (next && (!next->n_rows || r->keyless.left))
+		return;
+	if (keyless_is_held(r, b)) {
+		log_info("%s does not let the mark go on yet: the next run "
+			 "reads these rows again",
+			 r->p->source_table);
+		return;
+	}
+	n = keyless_complete(r, b, next, &at);
+	r->keyless.trimmed = n > 0;
+	r->keyless.stuck = !n;
+	if (n) {
+		b->n_rows = n;
+		xassign(&b->watermark.value, at.data);
+	}
+	strbuf_release(&at);
+}
+
+/* Where the mark stood before the first try. */
+static bool keyless_moved(const struct run *r)
+{
+	struct error ignored = ERROR_INIT;
+	struct watermark before;
+	bool moved = true;
+
+	watermark_init(&before);
+	if (r->keyless.mark.value && r->out->watermark_before &&
+	    !watermark_from_text(&before, r->out->watermark_before, &ignored))
+		moved = watermark_is_beyond(
+			r->p->strategy, r->keyless.mark.value, before.value);
+	else
+		moved = r->keyless.mark.value != NULL;
+	watermark_release(&before);
+	return moved;
+}
+
+int run_keyless_check_progress(const struct run *r, struct error *err)
+{
+	const char *bound =
+		r->options->max_batches ? "--max-batches" : "--max-seconds";
+
+	if (!r->keyless.stuck || keyless_moved(r))
+		return 0;
+	return error_set(
+		err, ERROR_CONFIG,
+		"pipeline %s ended for %s among rows of one mark. Its table %s "
+		"has no key, so the next run begins at the same row" ERROR_FIX
+		": give it more than the rows of one mark take, by %s or "
+		"batch.rows",
+		r->p->name, bound, r->p->source_table, bound);
+}
+
 /* The mark goes to where the batch before this one ended, if none of this one's
  * rows has that mark, too. The order within a batch is lost at the target. */
 static void keyless_move(struct run *r, const struct batch *b)
@@ -134,14 +252,19 @@ void run_keyless_mark(struct run *r, const struct batch *b,
 {
 	/* The last, empty batch has the mark behind all rows. */
 	bool end = !b->n_rows && !b->mark_held;
+	bool whole = end || r->keyless.trimmed;
 
 	if (b->n_rows)
 		keyless_move(r, b);
 	watermark_release(&r->keyless.before);
 	watermark_copy(&r->keyless.before, mark);
-	if (end)
+	if (whole)
 		r->keyless.open = 0;
-	if (!end) {
+	if (r->keyless.trimmed) {
+		watermark_release(&r->keyless.mark);
+		watermark_copy(&r->keyless.mark, mark);
+	}
+	if (!whole) {
 		watermark_release(mark);
 		watermark_copy(mark, &r->keyless.mark);
 		json_decref(mark->identity);

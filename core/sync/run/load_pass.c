@@ -330,13 +330,14 @@ int run_pass(struct run *r, struct error *err)
 			reader_take(&r->reader, run_tick, r, &rc, err);
 		size_t loaded;
 
-		if (!rb) {
+		if (!rb || run_keyless_is_over(r, &rb->batch)) {
 			r->out->outcome = OUTCOME_STOPPED;
-			return rc;
+			return rc ? rc : run_keyless_check_progress(r, err);
 		}
 		loaded = rb->batch.n_rows;
 		if (!loaded)
 			return run_end_pass(r, rb, err);
+		run_keyless_trim(r, &rb->batch);
 		rc = run_load(r, rb, err);
 		if (rc)
 			return rc;

@@ -84,11 +84,14 @@ bool run_moves_mark(const struct run *r)
 	return !r->target.refresh && task_has(r->task, TASK_MOVES_MARK);
 }
 
+bool run_is_bounded(const struct run *r)
+{
+	return r->options->max_batches || r->options->max_us;
+}
+
 int run_check_bounds(const struct run *r, struct error *err)
 {
-	bool bounded = r->options->max_batches || r->options->max_us;
-
-	if (!r->target.refresh || !bounded)
+	if (!r->target.refresh || !run_is_bounded(r))
 		return 0;
 	return error_set(
 		err, ERROR_CONFIG,

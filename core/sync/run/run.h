@@ -56,6 +56,9 @@ struct run {
 		int64_t open; /* rows of this pass behind it */
 		int64_t cut; /* and of an earlier one: to be removed */
 		int64_t total; /* the target's rows, by its mark */
+		int64_t left; /* batches that may be loaded; -1: any number */
+		bool stuck; /* the last batch has rows of one mark alone */
+		bool trimmed; /* the last batch ends where a mark does */
 	} keyless;
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
@@ -82,6 +85,8 @@ void run_release(struct run *r);
 void run_tick(void *ctx); /* a struct run */
 /* Each batch moves the mark: the task does, and this is no refresh. */
 bool run_moves_mark(const struct run *r);
+/* The user has bounded its batches or its time. */
+bool run_is_bounded(const struct run *r);
 /* The most rows of the next batch. */
 size_t run_batch_rows(const struct run *r);
 /* Open both ends and describe the source; nothing is written. The source's

@@ -5,6 +5,7 @@
 #include "core/sync/gate/gate.h"
 #include "core/sync/parts/about.h"
 #include "core/sync/parts/changing.h"
+#include "core/sync/run/keyless.h"
 #include "core/sync/run/run.h"
 
 static int run_check_options(struct run *r, struct error *err)
@@ -88,6 +89,7 @@ static int run_start_reader(struct run *r, struct error *err)
 
 	if (r->options->max_batches)
 		bounds.max_batches = r->options->max_batches - r->out->batches;
+	bounds.max_batches = run_keyless_bound(r, bounds.max_batches);
 	return reader_start(&r->reader, r->source, r->destination, &r->schema,
 			    r->p->name, &bounds, err);
 }
