@@ -53,6 +53,7 @@ static char *status_last_text(const struct status_result *r)
 {
 	char when[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE] = "";
 	const struct attempt *a = &r->last;
+	const char *error = r->fault.code ? NULL : a->error_message;
 	bool open = breaker_is_open(&r->breaker, clock_now_us());
 	char *paused, *progress, *text;
 
@@ -66,11 +67,22 @@ static char *status_last_text(const struct status_result *r)
 	text = xstrfmt("%s%s%s%s%s at %s, %" PRId64 " rows%s%s%s", paused,
 		       open ? "breaker open until " : "", until,
 		       open ? "; " : "", *a->outcome ? a->outcome : "running",
-		       when, a->rows_read, progress,
-		       a->error_message ? ": " : "",
-		       a->error_message ? a->error_message : "");
+		       when, a->rows_read, progress, error ? ": " : "",
+		       error ? error : "");
 	free(paused);
 	free(progress);
+	return text;
+}
+
+/* A table that no run can sync says so in place of the last run's error. */
+static char *status_run_text(const struct status_result *r)
+{
+	char *last = status_last_text(r), *text;
+
+	if (!r->fault.code)
+		return last;
+	text = xstrfmt("%s; %s", last, r->fault.message);
+	free(last);
 	return text;
 }
 
@@ -85,7 +97,7 @@ static void status_add_row(struct output_table *t,
 {
 	char *mark = output_watermark(r->watermark);
 	char *lag = status_lag_text(r->lag_us);
-	char *last = status_last_text(r);
+	char *last = status_run_text(r);
 	char *lease = status_lease_text(r);
 	char *letters = r->letters < 0 ? NULL : xstrfmt("%" PRId64, r->letters);
 	const char *cells[] = { r->pipeline->name, mark, r->from, lag, lease,

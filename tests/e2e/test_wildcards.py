@@ -182,6 +182,8 @@ def test_one_that_cannot_be_synced(tidemark, make_source, make_destination,
     create(source, "bare", key=False)
     create(source, "c")
     shop(tidemark, source, destination)
+    told = tidemark("status").expect(EXIT_OK).out
+    assert told.count("bare cannot be synced: ") == 1 and "overrides" in told, told
     done = tidemark.run(expect=EXIT_SCHEMA)
     assert names(done) == ["shop.a", "shop.bare", "shop.c"]
     bare = done.pipeline("shop.bare")
@@ -192,6 +194,12 @@ def test_one_that_cannot_be_synced(tidemark, make_source, make_destination,
     kept, = (run for run in tidemark("runs", "list", "--json").expect(
         EXIT_OK).json()["runs"] if run["pipeline"] == "shop.bare")
     assert "failed" in str(kept) and "overrides" in str(kept), kept
+    told = tidemark("status", "--json").expect(EXIT_OK)
+    fault = told.pipeline("shop.bare")["fault"]
+    assert fault["code"] == "schema" and "overrides" in fault["message"]
+    assert told.pipeline("shop.a")["fault"] is None
+    told = tidemark("status").expect(EXIT_OK).out
+    assert told.count("overrides") == 1, told
     checked = tidemark("check", "--json").expect(EXIT_SCHEMA)
     assert [each["ok"] for each in checked.json()["pipelines"]] == [
         True, False, True]
@@ -202,6 +210,22 @@ def test_one_that_cannot_be_synced(tidemark, make_source, make_destination,
             "strategy": "sequence", "column": "id"}}}
     tidemark.write_config()
     assert tidemark.run().pipeline("shop.bare")["rows_inserted"] == 3
+    assert "cannot be synced" not in tidemark("status").expect(EXIT_OK).out
+
+
+def test_status_without_the_source(tidemark, source, make_destination,
+                                   make_proxy):
+    """The state store tells which tables there are, and none is to blame."""
+    create(source, "a")
+    create(source, "bare", key=False)
+    shop(tidemark, source, make_destination("sqlite"))
+    proxy = make_proxy(source)
+    tidemark.connect("source", proxy.connection(source))
+    tidemark.write_config().run(expect=EXIT_SCHEMA)
+    proxy.refuse()
+    told = tidemark("status", "--json").expect(EXIT_OK).pipeline()
+    assert (told["pipeline"], told["fault"]) == ("shop.a", None)
+    assert told["watermark"] and "source" in str(told["notes"])
 
 
 def test_a_key_alone_is_enough(tidemark, source, make_destination):

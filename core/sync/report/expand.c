@@ -23,6 +23,8 @@ struct expand {
 	struct catch *catches; /* one a wildcard */
 };
 
+static const struct error expand_no_fault = ERROR_INIT;
+
 static const struct choice *expand_known(const struct expand *e,
 					 const struct wildcard *w,
 					 const char *table)
@@ -277,16 +279,26 @@ static int expand_unreachable(const struct expand *e, const struct wildcard *w,
 	return 0;
 }
 
+/* In place of the source, which did not answer. False: none is known. */
+static bool expand_again_known(const struct expand *e, const struct wildcard *w,
+			       struct catch *out, struct error *err)
+{
+	catch_release(out);
+	expand_from_known(e, w, &expand_no_fault, out);
+	if (out->n)
+		error_clear(err);
+	return out->n > 0;
+}
+
 static int expand_wildcard(struct expand *e, const struct wildcard *w,
 			   struct catch *out, struct error *err)
 {
-	static const struct error none = ERROR_INIT;
 	struct tries tries = { .policy = &w->retry };
 	size_t fresh = e->fresh.n;
 	int rc;
 
 	if (e->mode == EXPAND_KNOWN)
-		expand_from_known(e, w, &none, out);
+		expand_from_known(e, w, &expand_no_fault, out);
 	if (out->n)
 		return 0;
 	do {
@@ -294,10 +306,12 @@ static int expand_wildcard(struct expand *e, const struct wildcard *w,
 		catch_release(out);
 		choice_list_cut(&e->fresh, fresh);
 		rc = expand_look(e, w, out, err);
-	} while (rc && tries_again(&tries, err));
+	} while (rc && e->mode != EXPAND_TRY && tries_again(&tries, err));
 	if (!rc || err->code == ERROR_CONFIG || err->code == ERROR_STOPPED)
 		return rc;
 	choice_list_cut(&e->fresh, fresh);
+	if (e->mode == EXPAND_TRY && expand_again_known(e, w, out, err))
+		return 0;
 	return expand_unreachable(e, w, out, err);
 }
 

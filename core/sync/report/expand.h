@@ -12,6 +12,9 @@
 enum expand_mode {
 	/* Nobody is asked where the state store knows tables already. */
 	EXPAND_KNOWN,
+	/* Sources are asked once. Where one does not answer, the state store
+	 * tells. */
+	EXPAND_TRY,
 	/* Sources are asked, and nothing is written. */
 	EXPAND_LOOK,
 	/* The same, and what is new is kept. */

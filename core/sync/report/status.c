@@ -246,13 +246,14 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	out->pipeline = p;
 	out->lag_us = -1;
 	attempt_init(&out->last);
+	settings_fault(p, &out->fault);
 	status_mark(p, store, out);
 	caught_up_age = status_runs(p, store, out);
 	status_lease(p, store, out);
 	status_under_way(out);
 	status_letters(p, store, out);
 	status_chunks(p, store, out);
-	if (out->watermark && !stop_requested())
+	if (out->watermark && !out->fault.code && !stop_requested())
 		status_lag_of(p, caught_up_age, out);
 }
 
@@ -309,6 +310,14 @@ static json_t *status_breaker_json(const struct breaker *b)
 			 (json_int_t)b->failures);
 }
 
+static json_t *status_fault_json(const struct error *fault)
+{
+	if (!fault->code)
+		return json_null();
+	return json_pack("{s:s, s:s}", "code", error_code_name(fault->code),
+			 "message", fault->message);
+}
+
 json_t *status_result_json(const struct status_result *r)
 {
 	json_t *notes = json_array(), *chunks = json_array();
@@ -320,7 +329,7 @@ json_t *status_result_json(const struct status_result *r)
 				      backfill_chunk_json(&r->chunks.items[i]));
 	return json_pack(
 		"{s:s, s:o, s:s?, s:o, s:O, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
-		"s:o, s:o}",
+		"s:o, s:o, s:o}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -335,5 +344,5 @@ json_t *status_result_json(const struct status_result *r)
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),
 		"chunks", chunks, "backfill", backfill_newest_json(&r->chunks),
-		"notes", notes);
+		"fault", status_fault_json(&r->fault), "notes", notes);
 }

@@ -13,6 +13,7 @@
 
 struct status_result {
 	const struct pipeline_settings *pipeline;
+	struct error fault; /* why its table cannot be synced; none: it can */
 	char *watermark; /* JSON text, or NULL: none, or not known */
 	const char *from; /* "destination", "state", NULL: not known */
 	int64_t lag_us; /* -1: not known */
