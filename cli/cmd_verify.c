@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/ask.h"
@@ -8,9 +7,7 @@
 #include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "core/base/alloc.h"
-#include "core/base/clock.h"
-#include "core/base/json_text.h"
+#include "cli/verify_print.h"
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/store/session.h"
@@ -19,110 +16,6 @@
 
 /* A share of the target's rows. */
 #define MAX_DELETES "1%"
-
-static char *verify_cell(const json_t *value)
-{
-	char *text = json_text_dump(value, JSON_COMPACT | JSON_ENCODE_ANY |
-						   JSON_REAL_PRECISION(15));
-
-	return text ? text : xstrdup("-");
-}
-
-static void verify_add_row(struct output_table *t, const json_t *example)
-{
-	char *key = verify_cell(json_object_get(example, "key"));
-	char *source = verify_cell(json_object_get(example, "source"));
-	char *destination =
-		verify_cell(json_object_get(example, "destination"));
-	const char *cells[] = { json_string_value(
-					json_object_get(example, "kind")),
-				key, source, destination };
-
-	output_table_row(t, cells);
-	free(key);
-	free(source);
-	free(destination);
-}
-
-static void verify_print_examples(const struct verify_result *r, bool values)
-{
-	static const struct output_column columns[] = {
-		{ "KIND", false },
-		{ "KEY", false },
-		{ "SOURCE", false },
-		{ "DESTINATION", false },
-	};
-	struct output_table *t;
-
-	if (!json_array_size(r->examples))
-		return;
-	t = output_table_new(columns, values ? 4 : 2);
-	for (size_t i = 0; i < json_array_size(r->examples); i++)
-		verify_add_row(t, json_array_get(r->examples, i));
-	output_table_print(t);
-	output_table_free(t);
-}
-
-/* A verdict about a part must not read as if it were about the whole. */
-static void verify_print_verdict(const struct verify_result *r)
-{
-	struct strbuf part = STRBUF_INIT;
-
-	if (!verify_part_is_whole(&r->part)) {
-		strbuf_addstr(&part, " in the part looked at, ");
-		verify_part_print(&part, &r->part, r->pipeline);
-	}
-	output_line("%s: %s%s: %" PRId64 " missing, %" PRId64 " extra, %" PRId64
-		    " different, %" PRId64 " unsettled; %" PRId64
-		    " compared in %.3f s",
-		    r->pipeline->name,
-		    verify_result_equal(r) ? "equal" : "not equal", part.data,
-		    r->found.of[DIFFERENCE_MISSING],
-		    r->found.of[DIFFERENCE_EXTRA],
-		    r->found.of[DIFFERENCE_DIFFERENT], r->found.unsettled,
-		    r->compared, (double)r->elapsed_us / (double)US_PER_SECOND);
-	strbuf_release(&part);
-}
-
-static void verify_print_kept(const struct verify_result *r)
-{
-	struct strbuf names = STRBUF_INIT;
-
-	for (size_t i = 0; i < r->kept.n; i++)
-		strbuf_addf(&names, "%s%s", i ? ", " : "", r->kept.items[i]);
-	if (r->kept.n)
-		output_line("%s: kept: %s (gone from the source; the "
-			    "destination has old values, which were not "
-			    "compared)",
-			    r->pipeline->name, names.data);
-	strbuf_release(&names);
-}
-
-static void verify_print(const struct verify_result *r, bool values)
-{
-	const char *name = r->pipeline->name;
-	const char *of = verify_part_is_whole(&r->part) ? "" : " of that part";
-	char sums[COMPARE_SIDES][DIGEST_TEXT_SIZE];
-
-	if (!r->done) {
-		output_line("%s: not verified: %s", name, r->error.message);
-		return;
-	}
-	for (size_t i = 0; i < COMPARE_SIDES; i++)
-		digest_text(&r->rows[i], sums[i]);
-	verify_print_verdict(r);
-	if (r->repaired || r->deleted)
-		output_line("%s: %" PRId64 " rows repaired, %" PRId64
-			    " deleted before that",
-			    name, r->repaired, r->deleted);
-	output_line("%s: source %" PRIu64 " rows%s, checksum %s", name,
-		    r->rows[COMPARE_SOURCE].rows, of, sums[COMPARE_SOURCE]);
-	output_line("%s: destination %" PRIu64 " rows%s, checksum %s", name,
-		    r->rows[COMPARE_DESTINATION].rows, of,
-		    sums[COMPARE_DESTINATION]);
-	verify_print_kept(r);
-	verify_print_examples(r, values);
-}
 
 enum deletes { DELETES_LEAVE, DELETES_REPORT, DELETES_APPLY };
 
@@ -137,6 +30,7 @@ struct verify_call {
 	struct store *store; /* NULL: there is none yet */
 	bool mends; /* and writes to it */
 	json_t *list; /* NULL: no JSON */
+	struct verify_report *report;
 };
 
 static void verify_announce(const struct verify_call *call,
@@ -237,20 +131,28 @@ static void verify_one(const struct verify_call *call,
 	if (call->list)
 		json_array_append_new(call->list, verify_result_json(&r));
 	else
-		verify_print(&r, arguments_has(call->args, "show-values"));
+		verify_report_print(call->report, &r);
 	verify_result_release(&r);
 }
 
-static int verify_each(const struct verify_call *call,
+static int verify_each(struct verify_call *call,
 		       const struct pipeline_settings *const *pipelines,
 		       size_t n, struct error *err)
 {
+	struct verify_report report = {
+		.n = n,
+		.values = arguments_has(call->args, "show-values"),
+		.quiet = arguments_has(call->args, "quiet"),
+	};
 	int code = 0;
 
+	call->report = &report;
 	for (size_t i = 0; i < n && !stop_requested(); i++)
 		verify_one(call, pipelines[i], &code);
 	if (call->list)
 		output_json(json_pack("{s:o}", "pipelines", call->list), false);
+	else if (!stop_requested())
+		verify_report_sum(&report);
 	if (!code && stop_requested())
 		return error_set(err, ERROR_STOPPED, "stopped by a signal");
 	return code;
@@ -386,7 +288,11 @@ const struct command command_verify = {
 		   "compared. Columns that\n"
 		   "the source has no longer are named (kept): they have old "
 		   "values, which are not\n"
-		   "compared. Writes nothing, unless told to:\n"
+		   "compared. Writes nothing, unless told to (below).\n"
+		   "\n"
+		   "With several pipelines the equal ones have a line each, "
+		   "and a sum comes last. -q\n"
+		   "prints the others alone.\n"
 		   "\n"
 		   "--repair reads just the missing and different rows from "
 		   "the source again and\n"

@@ -3,7 +3,8 @@
 import pytest
 
 import workload
-from bench import EXIT_CONFIG, EXIT_DIFFERENT, items_settings, sync_items
+from bench import (EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK, items_settings,
+                   sync_items)
 from looks import verify
 
 CHANGES = [
@@ -241,3 +242,35 @@ def test_a_column_that_is_gone_is_told_once(tidemark, make_source,
     result = verify(tidemark)["items"]
     assert result["equal"] and result["kept"] == ["quantity"]
     assert "kept: quantity" in tidemark("verify").expect(0).out
+
+
+def test_many_pipelines_are_readable(tidemark, source, make_destination):
+    """A line for each that is equal, all about the others, and a sum."""
+    destination = make_destination("postgres")
+    for name in ("a", "b", "c"):
+        workload.create_items(source, name, rows=5)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    for name in ("a", "b", "c"):
+        tidemark.pipeline(name, **items_settings(source, destination,
+                                                 "timestamp", table=name))
+    tidemark.write_config().run()
+    done = tidemark("verify").expect(EXIT_OK)
+    lines = done.out.splitlines()
+    assert [line[:8] for line in lines] == ["a: equal", "b: equal", "c: equal",
+                                            "3 pipeli"], done
+    assert lines[-1] == "3 pipelines: 3 equal"
+    assert tidemark("verify", "-q").expect(EXIT_OK).out == ""
+    # All is told where there is a single one.
+    assert tidemark("verify", "a").expect(EXIT_OK).out.count("checksum") == 2
+    destination.execute("DELETE FROM b WHERE id = 2")
+    source.execute("DROP TABLE c")
+    done = tidemark("verify").expect(EXIT_DIFFERENT)
+    lines = done.out.splitlines()
+    assert lines[0].startswith("a: equal") and "b: not equal" in lines[1]
+    assert '{"id":2}' in done.out and done.out.count("checksum") == 2, done
+    assert "c: not verified: " in done.out
+    assert lines[-1] == "3 pipelines: 1 equal, 1 not equal, 1 not verified"
+    quiet = tidemark("verify", "-q").expect(EXIT_DIFFERENT).out
+    assert [line.split(" in ")[0] for line in quiet.splitlines()] == [
+        line.split(" in ")[0] for line in lines[1:-1]]
