@@ -220,6 +220,7 @@ static void sqlite_end(void *file)
 {
 	struct sqlite *db = file;
 
+	sqlite_beside_remove(db);
 	sqlite3_close_v2(db->handle);
 	pool_leave(&db->slot);
 	free(db->function);
@@ -250,6 +251,8 @@ static int sqlite_open_new(void **out, struct pool_slot *slot, void *ctx,
 		rc = sqlite_fail(db, false, err);
 	if (!rc)
 		rc = sqlite_set_up(db, wish->options, wish->new_file, err);
+	if (!rc)
+		sqlite_beside_add(db, !wish->options->read_only);
 	if (rc)
 		sqlite_end(db);
 	else

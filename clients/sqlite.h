@@ -65,6 +65,10 @@ int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
 int64_t sqlite_changes_count(struct sqlite *db); /* by the last statement */
 /* The file was deleted, or moved away: nobody else finds what is in it. */
 bool sqlite_is_gone(struct sqlite *db);
+/* Would a statement that stays open keep a writer of this very process from
+ * committing? So it is where the file is open a second time, to be written, and
+ * has no write-ahead log. */
+bool sqlite_blocks_us(struct sqlite *db);
 /* Does a table's column take texts that differ for equal? `in`: "main". */
 bool sqlite_column_folds(struct sqlite *db, const char *in, const char *table,
 			 const char *column);

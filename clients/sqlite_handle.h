@@ -3,6 +3,7 @@
 #define TIDEMARK_CLIENTS_SQLITE_HANDLE_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "clients/sqlite.h"
 #include "core/base/pool.h"
@@ -15,7 +16,16 @@ struct sqlite {
 	char *path;
 	int64_t busy_timeout_us;
 	int64_t busy_since_us; /* monotonic, of the wait at hand */
+	/* sqlite_beside.c */
+	struct sqlite *next;
+	dev_t device;
+	ino_t file;
+	bool writes;
 };
+
+/* In sqlite_beside.c: this process has it open, and has closed it. */
+void sqlite_beside_add(struct sqlite *db, bool writes);
+void sqlite_beside_remove(struct sqlite *db);
 
 struct sqlite_statement {
 	struct sqlite *db;

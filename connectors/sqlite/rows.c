@@ -5,6 +5,9 @@
 #include "connectors/sqlite/source.h"
 #include "core/base/alloc.h"
 
+/* A table of the session's own. */
+#define ROWS_COPY "_tidemark_page"
+
 static struct sqlite_source *rows_self(struct paged_source *s)
 {
 	return (struct sqlite_source *)s;
@@ -15,15 +18,22 @@ static enum type_kind rows_kind(const struct source_column *c)
 	return c ? c->type.kind : TYPE_TEXT;
 }
 
-static int rows_prepare(struct sqlite_source *s, const struct paged_query *q,
-			struct sqlite_statement **out, struct error *err)
+static int rows_prepare_as(struct sqlite_source *s, const struct paged_query *q,
+			   const char *sql, struct sqlite_statement **out,
+			   struct error *err)
 {
-	int rc = sqlite_prepare(s->db, out, q->sql.data, err);
+	int rc = sqlite_prepare(s->db, out, sql, err);
 
 	for (int i = 0; !rc && i < q->n; i++)
 		sqlite_source_bind(*out, i + 1, rows_kind(q->columns[i]),
 				   q->params[i]);
 	return rc;
+}
+
+static int rows_prepare(struct sqlite_source *s, const struct paged_query *q,
+			struct sqlite_statement **out, struct error *err)
+{
+	return rows_prepare_as(s, q, q->sql.data, out, err);
 }
 
 int sqlite_source_query(struct paged_source *base, const struct paged_query *q,
@@ -74,21 +84,101 @@ int sqlite_source_value(struct sqlite_source *s, const char *sql, char **out,
 	return rc < 0 ? rc : 0;
 }
 
+/* SQLite prepares the statement anew in the first step if the schema has
+ * changed. Only then its columns are those of its rows. */
+static int rows_note_types(struct sqlite_source *s, const struct paged_query *q,
+			   struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	int rc = rows_prepare(s, q, &st, err);
+
+	strlist_release(&s->declared);
+	if (!rc)
+		rc = sqlite_read(st, err);
+	for (int i = 0; rc >= 0 && i < sqlite_columns(st); i++) {
+		const char *declared = sqlite_declared(st, i);
+		strlist_add(&s->declared, declared ? declared : "");
+	}
+	sqlite_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
+static int rows_fill_copy(struct sqlite_source *s, const struct paged_query *q,
+			  struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	char *sql =
+		xstrfmt("CREATE TEMP TABLE " ROWS_COPY " AS %s", q->sql.data);
+	int rc = rows_prepare_as(s, q, sql, &st, err);
+
+	if (!rc)
+		rc = sqlite_read(st, err);
+	sqlite_finalize(st);
+	free(sql);
+	return rc;
+}
+
+/* The file itself is open to be read alone. */
+static int rows_copy_as(struct sqlite_source *s, const struct paged_query *q,
+			struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	int rc = sqlite_exec(s->db, "PRAGMA query_only = OFF; BEGIN", err);
+
+	if (!rc)
+		rc = rows_fill_copy(s, q, err);
+	if (!rc)
+		rc = rows_note_types(s, q, err);
+	if (!rc)
+		rc = sqlite_exec(s->db, "COMMIT", err);
+	if (rc)
+		sqlite_rollback(s->db);
+	sqlite_exec(s->db, "PRAGMA query_only = ON", &ignored);
+	return rc;
+}
+
+/* The file is let go of before the first row is taken. The copy is a file of
+ * SQLite's own, without a name. */
+static int rows_copy(struct sqlite_source *s, const struct paged_query *q,
+		     struct error *err)
+{
+	int rc = rows_copy_as(s, q, err);
+
+	s->copied = !rc;
+	return rc ? rc
+		  : sqlite_prepare(s->db, &s->page,
+				   "SELECT * FROM temp." ROWS_COPY
+				   " ORDER BY rowid",
+				   err);
+}
+
+static void rows_copy_end(struct sqlite_source *s)
+{
+	struct error ignored = ERROR_INIT;
+
+	sqlite_exec(s->db,
+		    "PRAGMA query_only = OFF; DROP TABLE temp." ROWS_COPY
+		    "; PRAGMA query_only = ON",
+		    &ignored);
+	s->copied = false;
+}
+
 int sqlite_source_page_open(struct paged_source *base,
 			    const struct paged_query *q, struct error *err)
 {
 	struct sqlite_source *s = rows_self(base);
+	bool whole = base->pass.limit == SIZE_MAX;
 	int rc;
 
 	while (s->n_raw < base->layout.n_order) {
 		s->raw = xreallocarray(s->raw, s->n_raw + 1, sizeof(*s->raw));
 		strbuf_init(&s->raw[s->n_raw++]);
 	}
-	rc = rows_prepare(s, q, &s->page, err);
+	rc = whole && sqlite_blocks_us(s->db)
+		     ? rows_copy(s, q, err)
+		     : rows_prepare(s, q, &s->page, err);
 	if (rc)
 		return rc;
-	/* If the schema has changed, SQLite prepares the statement anew in the
-	 * first step. Only then its columns are those of its rows. */
 	s->ahead = sqlite_read(s->page, err);
 	return s->ahead < 0 ? s->ahead : 0;
 }
@@ -97,8 +187,10 @@ int sqlite_source_page_open(struct paged_source *base,
 char *sqlite_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
-	const char *declared =
-		sqlite_declared(rows_self(base)->page, (int)column);
+	struct sqlite_source *s = rows_self(base);
+	const char *declared = s->copied
+				       ? s->declared.items[column]
+				       : sqlite_declared(s->page, (int)column);
 
 	if (c->expression || !strcmp(declared ? declared : "", c->type.native))
 		return NULL;
@@ -111,6 +203,8 @@ void sqlite_source_page_close(struct paged_source *base)
 
 	sqlite_finalize(s->page);
 	s->page = NULL;
+	if (s->copied)
+		rows_copy_end(s);
 }
 
 static int rows_decode(struct paged_source *base, struct vector *v, size_t row,

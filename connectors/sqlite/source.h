@@ -4,7 +4,8 @@
  *
  * The file is opened read-only. Each batch is a statement of its own that has
  * ended before the batch is handed over. Without a write-ahead log, a statement
- * under way keeps writers from committing.
+ * under way keeps writers from committing. Without a key one statement reads
+ * all rows; if this process also writes the file, the rows are copied first.
  */
 #ifndef TIDEMARK_CONNECTORS_SQLITE_SOURCE_H
 #define TIDEMARK_CONNECTORS_SQLITE_SOURCE_H
@@ -21,6 +22,10 @@ struct sqlite_source {
 	struct sqlite *prober; /* settle.c; opened when first needed */
 	char *path;
 	struct sqlite_statement *page;
+	/* The page is of a copy of its rows; these are the types that their
+	 * columns were declared with. */
+	bool copied;
+	struct strlist declared;
 	int ahead; /* 1: the page's first row has been read, and not taken */
 	struct notation notation; /* the mark's, since settle */
 	/* The last row's values as they are stored, by place in the order. */

@@ -20,6 +20,7 @@ static void sqlite_source_close(struct connector *base)
 	for (size_t i = 0; i < s->n_raw; i++)
 		strbuf_release(&s->raw[i]);
 	free(s->raw);
+	strlist_release(&s->declared);
 	strlist_release(&s->spelled_keys);
 	sqlite_close(s->prober);
 	sqlite_close(s->db);

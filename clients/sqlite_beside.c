@@ -1,0 +1,85 @@
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "clients/sqlite_handle.h"
+
+/* All that this process has open. */
+static struct {
+	pthread_mutex_t lock;
+	struct sqlite *all;
+} beside = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void beside_lock(void)
+{
+	pthread_mutex_lock(&beside.lock);
+}
+
+static void beside_unlock(void)
+{
+	pthread_mutex_unlock(&beside.lock);
+}
+
+/* A thread may be in here while another one forks. */
+static void beside_begin(void)
+{
+	pthread_atfork(beside_lock, beside_unlock, beside_unlock);
+}
+
+void sqlite_beside_add(struct sqlite *db, bool writes)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct stat st;
+
+	pthread_once(&once, beside_begin);
+	if (stat(db->path, &st))
+		return;
+	db->device = st.st_dev;
+	db->file = st.st_ino;
+	db->writes = writes;
+	beside_lock();
+	db->next = beside.all;
+	beside.all = db;
+	beside_unlock();
+}
+
+void sqlite_beside_remove(struct sqlite *db)
+{
+	struct sqlite **at = &beside.all;
+
+	beside_lock();
+	while (*at && *at != db)
+		at = &(*at)->next;
+	if (*at)
+		*at = db->next;
+	beside_unlock();
+}
+
+static bool beside_any(const struct sqlite *db)
+{
+	const struct sqlite *other;
+
+	beside_lock();
+	other = beside.all;
+	while (other &&
+	       (other == db || !other->writes || other->device != db->device ||
+		other->file != db->file))
+		other = other->next;
+	beside_unlock();
+	return other != NULL;
+}
+
+bool sqlite_blocks_us(struct sqlite *db)
+{
+	struct sqlite_statement *st = NULL;
+	struct error ignored = ERROR_INIT;
+	bool wal;
+
+	if (!beside_any(db))
+		return false;
+	wal = !sqlite_prepare(db, &st, "PRAGMA main.journal_mode", &ignored) &&
+	      sqlite_read(st, &ignored) > 0 &&
+	      !strcmp(sqlite_str(st, 0), "wal");
+	sqlite_finalize(st);
+	return !wal;
+}
