@@ -268,3 +268,30 @@ def test_add_mistakes(tidemark, files, args, word):
     before = read(tidemark)
     assert word in tidemark("init", *args).expect(EXIT_CONFIG).err
     assert read(tidemark) == before
+
+
+def test_log_without_a_key(tidemark, source, make_destination):
+    """A copy of the whole is always right. A cheaper way is told where it would
+    be exact for rows that stay as they are."""
+    source.execute(
+        "CREATE TABLE visits (page text, at timestamptz NOT NULL)",
+        "CREATE TABLE maybe (page text, at timestamptz)",
+        "CREATE TABLE stays (page text, updated_at timestamptz NOT NULL)",
+        "CREATE INDEX ON stays (updated_at)",
+        "CREATE TABLE bare (page text)",
+        "INSERT INTO visits VALUES ('a', '2026-01-01'), ('a', '2026-01-01')")
+    destination = make_destination("sqlite")
+    tidemark.env["PGPASSWORD"] = tidemark.env["TIDEMARK_TEST_PASSWORD"]
+    text = tidemark("init", source.url(), destination.url(),
+                    "--stdout").expect(EXIT_OK).out
+    assert text.count("it has no key: every run copies all") == 4
+    assert text.count("if rows are only ever added") == 1
+    told = text[text.index("if rows are only ever added"):].splitlines()[0]
+    mark = told[told.index("watermark"):told.index(" and load")]
+    assert mark == "watermark: { strategy: timestamp, column: at }"
+    text = text.replace("    load: { mode: replace }\n",
+                        f"    {mark}\n    load: {{ mode: append }}\n")
+    only = text[:text.index("  bare:\n")] + text[text.index("  visits:\n"):]
+    write(tidemark, only.encode())
+    ran = tidemark.run().pipeline()
+    assert (ran["rows_inserted"], ran["guarantee"]) == (2, "exact")

@@ -10,6 +10,7 @@
 #include "core/plugin/registry.h"
 #include "core/plugin/store.h"
 #include "core/settings/wildcard.h"
+#include "core/sync/report/propose_log.h"
 #include "core/sync/report/sketch.h"
 
 void proposal_init(struct proposal *p)
@@ -67,7 +68,9 @@ struct propose_work {
 struct propose_table {
 	enum strategy strategy;
 	char *column, *reason;
-	char *weakness; /* the guarantee, and why it is not exact; or NULL */
+	/* The guarantee, and why it is not exact; or what may be cheaper. NULL:
+	 * neither. */
+	char *weakness;
 	struct schema schema;
 };
 
@@ -173,6 +176,9 @@ static int propose_whole(const struct propose_work *w,
 				     &ignored) ||
 	    (!out->schema.n_key && !w->keyless))
 		return -(int)why->code;
+	if (!out->schema.n_key)
+		out->weakness = propose_log(w->source, spec, &out->schema,
+					    out->strategy, out->column);
 	out->strategy = STRATEGY_NONE;
 	xassign(&out->column, "");
 	free(out->reason);
