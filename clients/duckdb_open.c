@@ -336,7 +336,8 @@ static int duck_send_readers_away(const char *path, struct error *err)
 	return 0;
 }
 
-/* One that rests serves only who would have opened it the same way. */
+/* One that rests serves only who would have opened it the same way; and a
+ * reader, as it would if its writer were still there. */
 static struct duck_database *duck_find_fit(const char *path, bool read_only,
 					   const struct duck_setting *settings,
 					   size_t n_settings)
@@ -344,7 +345,7 @@ static struct duck_database *duck_find_fit(const char *path, bool read_only,
 	struct duck_database *d = duck_find(path);
 	char *wanted;
 
-	if (d && d->users)
+	if (d && (d->users || (read_only && !d->read_only)))
 		return d;
 	wanted = duck_settings_text(settings, n_settings);
 	if (d && (d->read_only != read_only || strcmp(d->settings, wanted))) {

@@ -247,13 +247,19 @@ def test_refused_commands(tidemark, source, make_destination):
     log(tidemark, source, destination)
     run = tidemark.run().pipeline()["run_id"]
     destination.execute("DELETE FROM log_raw WHERE t = 'c'")
+    window = ("--from", "2024-01-01", "--to", "2024-01-02")
     for command in (("runs", "replay", run),
-                    ("backfill", "log", "--from", "2024-01-01", "--to",
-                     "2024-01-02"),
+                    ("backfill", "log", *window),
+                    ("backfill", "log", "--plan"),
+                    ("backfill", "log", *window, "--queue"),
                     ("run", "--verify"),
                     ("verify", "--repair", "--yes")):
         done = tidemark(*command)
         assert done.code == EXIT_CONFIG, done
+        if command[0] == "backfill":
+            assert "no key" in done.err and "--full-refresh log" in done.err
+    # Nothing waits for a worker.
+    assert tidemark("status", "--json").pipeline()["backfill"] is None
     assert tidemark.run().pipeline()["rows_read"] == 0
     done = tidemark("verify", "--json").expect(EXIT_DIFFERENT).pipeline()
     assert (done["missing"], done["extra"]) == (1, 0)

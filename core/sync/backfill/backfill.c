@@ -11,6 +11,7 @@
 #include "core/base/engine.h"
 #include "core/plugin/registry.h"
 #include "core/sync/ledger/ledger.h"
+#include "core/sync/parts/keyless.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/range_value.h"
 #include "core/sync/parts/stamp.h"
@@ -57,6 +58,8 @@ static int planning_open(struct planning *b, struct error *err)
 	if (!rc)
 		rc = range_describe(b->source, b->p, &b->spec, &b->mark,
 				    &b->column, &b->schema, err);
+	if (!rc)
+		rc = keyless_refuse_again(b->p, &b->schema, err);
 	return rc ? rc
 		  : range_settle(b->source, &b->spec, &b->mark, &b->schema,
 				 err);

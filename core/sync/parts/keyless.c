@@ -12,6 +12,20 @@ bool keyless_appends(const struct pipeline_settings *p,
 	return p->mode == LOAD_APPEND && !schema->n_key;
 }
 
+int keyless_refuse_again(const struct pipeline_settings *p,
+			 const struct schema *schema, struct error *err)
+{
+	if (!keyless_appends(p, schema))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "pipeline %s keeps each row as it is, and its table %s "
+			 "has no key: rows that are read again would be there "
+			 "twice" ERROR_FIX "; tidemark %s --full-refresh %s "
+			 "builds the whole table anew",
+			 p->name, p->source_table, settings_run(p),
+			 settings_call(p));
+}
+
 /* The setting that reads rows again, and what to write in its place. */
 static const char *keyless_again(const struct pipeline_settings *p,
 				 const char **fix)

@@ -13,6 +13,9 @@
 /* Does the pipeline keep rows that no key tells apart? */
 bool keyless_appends(const struct pipeline_settings *p,
 		     const struct schema *schema);
+/* CONFIG: it does, and rows that are read again would be there twice. */
+int keyless_refuse_again(const struct pipeline_settings *p,
+			 const struct schema *schema, struct error *err);
 /* CONFIG: a setting would have rows read a second time. */
 int keyless_check(const struct pipeline_settings *p,
 		  const struct schema *schema, struct error *err);

@@ -18,14 +18,7 @@ int run_keyless_check(struct run *r, struct error *err)
 	if (!r->keyless.on)
 		return 0;
 	if (again)
-		return error_set(
-			err, ERROR_CONFIG,
-			"pipeline %s keeps each row as it is, and its table %s "
-			"has no key: rows that are read again would be there "
-			"twice" ERROR_FIX "; tidemark %s --full-refresh %s "
-			"builds the whole table anew",
-			r->p->name, r->p->source_table, settings_run(r->p),
-			settings_call(r->p));
+		return keyless_refuse_again(r->p, &r->schema, err);
 	if (r->verify)
 		return error_set(
 			err, ERROR_CONFIG,
