@@ -105,7 +105,7 @@ int paged_cut(struct connector *base, const struct source_spec *source,
 
 	paged_end_pass(s);
 	rc = paged_layout_for(s, source, mark, err);
-	if (!rc && !range->nulls)
+	if (!rc && !range->nulls && rows != RANGE_ROWS_ALL)
 		rc = cut_value(s, range, rows, &last, err);
 	if (!rc && last)
 		rc = cut_above(s, last, range->to, &end, err);

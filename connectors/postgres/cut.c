@@ -98,7 +98,7 @@ int postgres_cut(struct connector *base, const struct source_spec *source,
 
 	if (!rc)
 		rc = postgres_layout(c, source, mark, err);
-	if (!rc && !range->nulls)
+	if (!rc && !range->nulls && rows != RANGE_ROWS_ALL)
 		rc = cut_value(c, range, rows - 1, &last, err);
 	if (!rc && last)
 		rc = cut_above(c, last, range->to, &end, err);

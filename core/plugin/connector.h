@@ -84,6 +84,9 @@ struct range_cut {
 	int64_t rows; /* before it */
 };
 
+/* So many rows are more than any range has: it is counted, and not cut. */
+#define RANGE_ROWS_ALL INT64_MAX
+
 enum guarantee { GUARANTEE_EXACT, GUARANTEE_LAG, GUARANTEE_NONE };
 const char *guarantee_name(enum guarantee g);
 

@@ -207,15 +207,47 @@ static int ddl_check_folding(struct ddl *x, struct error *err)
 	return rc;
 }
 
+/* PIPELINE/... is a chunk of a backfill. Its pipeline has loaded rows into the
+ * table by this key, and looked through it before that. */
+static int ddl_owner_knows(struct ddl *x, bool *knows, struct error *err)
+{
+	const char *pipeline = x->target->pipeline;
+	size_t length = strcspn(pipeline, "/");
+	char *owner = xstrndup(pipeline, length), *sql;
+	const char *params[] = { owner, x->place->name };
+	struct duck_result *r = NULL;
+	int rc;
+
+	*knows = false;
+	sql = xstrfmt("SELECT 1 FROM %s WHERE pipeline = $1 AND lower(target) "
+		      "= lower($2) AND (created_target OR rows_total > 0)",
+		      x->place->quoted_mark);
+	if (x->existing->has_mark_table && pipeline[length]) {
+		rc = duck_query(x->d->db, &r, sql, params, ARRAY_SIZE(params),
+				err);
+		*knows = !rc && duck_next(r);
+		duck_result_free(r);
+	} else {
+		rc = 0;
+	}
+	free(sql);
+	free(owner);
+	return rc;
+}
+
 /* A table that others filled may hold a key twice. */
 static int ddl_check_keys(struct ddl *x, struct error *err)
 {
 	struct strbuf sql = STRBUF_INIT;
 	struct duck_result *r = NULL;
+	bool knows;
 	int rc;
 
 	if (!existing_may_repeat(x->existing, x->target, x->out))
 		return 0;
+	rc = ddl_owner_knows(x, &knows, err);
+	if (rc || knows)
+		return rc;
 	strbuf_addf(&sql, "SELECT 1 FROM %s GROUP BY ", x->place->quoted_data);
 	duckdb_target_sql_keys(&sql, x->target->schema);
 	strbuf_addstr(&sql, " HAVING count(*) > 1 LIMIT 1");

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 import workload
-from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA, EXIT_STOPPED,
-                   sync_items, written)
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_DIFFERENT, EXIT_OK,
+                   EXIT_SCHEMA, EXIT_STOPPED, sync_items, written)
 from oracle import check_items
 from servers import wait_for
 
@@ -486,3 +486,72 @@ def test_a_gap_is_filled(tidemark, source, make_destination, hidden, mode):
             sums += db.execute("SELECT checksum FROM chunks").fetchall()
     assert sums[0] == sums[1] != (None,)
     check_items(source, destination)
+
+
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert"))
+@pytest.mark.parametrize("newer", (False, True))
+def test_a_gap_that_another_writer_fills(tidemark, source, make_destination,
+                                         newer, mode):
+    """Nobody else has the row as the look at the gap is made. It comes before
+    the rows go straight in, and then the batch is merged: a newer version
+    stays."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=20000)
+    spread(source)
+    sync_items(tidemark, source, destination, "timestamp", mode=mode)
+    tidemark.run()
+    destination.execute("CREATE TABLE kept AS SELECT * FROM items",
+                        "DELETE FROM items WHERE id <> 20000")
+    with destination.connect(autocommit=False) as rival:
+        rival.execute("INSERT INTO items SELECT * FROM kept WHERE id = 700")
+        rival.execute("UPDATE items SET name = 'rival', updated_at = %s "
+                      "WHERE id = 700", ("2031-01-01" if newer
+                                         else "2001-01-01",))
+        backfill = tidemark.start("backfill", "items", "--json", "--to",
+                                  "2024-01-01 05:33:20")
+        wait_for(lambda: not backfill.alive() or destination.query(
+            "SELECT FROM pg_locks WHERE NOT granted"), what="the straight way")
+        assert backfill.alive(), backfill.wait()
+        rival.commit()
+    done = backfill.wait()
+    assert done.code == (EXIT_DIFFERENT if newer else EXIT_OK), done
+    rows = destination.query("SELECT name FROM items WHERE id = 700")
+    assert (rows == [("rival",)]) == newer
+    destination.execute("DELETE FROM items WHERE id = 700",
+                        "INSERT INTO items SELECT * FROM kept WHERE id = 700")
+    check_items(source, destination)
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite", "duckdb"))
+@pytest.mark.parametrize("how", ("refresh", "dropped"))
+def test_target_that_was_rebuilt(tidemark_failpoints, source, make_destination,
+                                 engine, how):
+    """A chunk was in the middle of the old table. PostgreSQL tells the new one
+    from it, and all of its rows are read. Elsewhere they are found missing, and
+    the same command loads them."""
+    tidemark, destination = tidemark_failpoints, make_destination(engine)
+    workload.create_items(source, rows=60)
+    sync_items(tidemark, source, destination, "sequence", batch={"rows": 7})
+    tidemark.run()
+    damage(destination)
+    chunks(tidemark, "--queue", "--chunk-rows", "30")
+    died = tidemark("worker", "--chunks", "--once",
+                    failpoints="commit_acked=kill@3")
+    assert died.code == -signal.SIGKILL
+    if how == "refresh":
+        tidemark("run", "--full-refresh").expect(EXIT_OK)
+    else:
+        destination.execute("DROP TABLE items")
+        tidemark.run()
+    check_items(source, destination)
+    # In front of where the chunk was.
+    destination.execute("DELETE FROM items WHERE id < 5")
+    done = tidemark("worker", "--chunks", "--once")
+    if engine != "postgres":
+        assert done.code == EXIT_DIFFERENT and "4 rows" in done.err, done
+        done = tidemark("backfill", "items")
+    done.expect(EXIT_OK)
+    assert [(state, rows) for _, state, _, rows in in_store(tidemark)
+            ] == [("done", 30)] * 2
+    check_items(source, destination)
+    no_rows_left(destination)

@@ -190,6 +190,18 @@ static int planning_nulls(struct planning *b, struct error *err)
 	return 0;
 }
 
+static int64_t planning_rows(const struct pipeline_settings *p)
+{
+	const struct destination_ops *ops = NULL;
+	struct error ignored = ERROR_INIT;
+	int rc = registry_destination(p->destination->url.engine, &ops,
+				      &ignored);
+	bool piece = !rc && ops->batch_rows > BACKFILL_CHUNK_ROWS &&
+		     ops->batch_rows <= BACKFILL_PIECE_ROWS;
+
+	return piece ? (int64_t)ops->batch_rows : BACKFILL_CHUNK_ROWS;
+}
+
 static void planning_init(struct planning *b, const struct pipeline_settings *p,
 			  const struct backfill_window *window,
 			  struct chunk_list *out)
@@ -197,7 +209,7 @@ static void planning_init(struct planning *b, const struct pipeline_settings *p,
 	memset(b, 0, sizeof(*b));
 	memset(out, 0, sizeof(*out));
 	b->p = p;
-	b->rows = window->chunk_rows ? window->chunk_rows : BACKFILL_CHUNK_ROWS;
+	b->rows = window->chunk_rows ? window->chunk_rows : planning_rows(p);
 	b->out = out;
 	schema_init(&b->schema);
 	backfill_config(p, b->config);

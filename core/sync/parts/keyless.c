@@ -17,13 +17,13 @@ int keyless_refuse_again(const struct pipeline_settings *p,
 {
 	if (!keyless_appends(p, schema))
 		return 0;
-	return error_set(err, ERROR_CONFIG,
-			 "pipeline %s keeps each row as it is, and its table %s "
-			 "has no key: rows that are read again would be there "
-			 "twice" ERROR_FIX "; tidemark %s --full-refresh %s "
-			 "builds the whole table anew",
-			 p->name, p->source_table, settings_run(p),
-			 settings_call(p));
+	return error_set(
+		err, ERROR_CONFIG,
+		"pipeline %s keeps each row as it is, and its table %s "
+		"has no key: rows that are read again would be there "
+		"twice" ERROR_FIX "; tidemark %s --full-refresh %s "
+		"builds the whole table anew",
+		p->name, p->source_table, settings_run(p), settings_call(p));
 }
 
 /* The setting that reads rows again, and what to write in its place. */

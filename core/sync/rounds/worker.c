@@ -29,6 +29,7 @@ struct worker {
 	struct worker_sums *out;
 	struct store *store;
 	int code; /* the first failure's */
+	struct chunk_form form; /* the last chunk's */
 };
 
 static struct lease_terms worker_terms(const struct worker *w)
@@ -114,6 +115,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 		return;
 	}
 	chunk_work_init(&work, c);
+	work.form = &w->form;
 	log_set_pipeline(c->chunk_id);
 	if (!pipeline_run(p, w->store, &options, &result, &err)) {
 		log_set_pipeline(c->chunk_id);
@@ -279,6 +281,7 @@ int worker_run(const struct settings *s,
 	memset(out, 0, sizeof(*out));
 	rc = n ? worker_rounds(&w, err) : 0;
 	store_close(w.store);
+	chunk_form_release(&w.form);
 	if (rc)
 		return rc;
 	if (stop_requested())

@@ -49,6 +49,7 @@ static void chunk_release_witness(struct chunk_work *w)
 void chunk_work_release(struct chunk_work *w)
 {
 	chunk_release_witness(w);
+	chunk_rows_release(&w->read);
 	free(w->column);
 	free(w->settled);
 	free(w->told);
@@ -190,6 +191,7 @@ static void chunk_resume(struct run *r)
 	w->rows = r->from.value ? json_integer_value(json_object_get(
 					  r->from.pending, CHUNK_ROWS))
 				: 0;
+	chunk_rows_begin(&w->read, w->form, r->p, &r->schema, !r->from.value);
 }
 
 /* How many rows the chunk has with this batch. */
@@ -209,6 +211,7 @@ static const char *chunk_mark(struct run *r, const struct batch *b,
 static void chunk_loaded(struct run *r, const struct batch *b)
 {
 	chunk_work(r)->rows += (int64_t)b->n_rows;
+	chunk_rows_add(&chunk_work(r)->read, b);
 }
 
 /* A pause of the run is a pause of the chunk: `status` reads it in the store. A
@@ -380,7 +383,8 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 
 	chunk_release_witness(w);
 	if (!rc && !w->first_load)
-		rc = chunk_verify(c, &w->range, &chunk->checksum, err);
+		rc = chunk_verify(c, &w->range, &w->read, w->form,
+				  &chunk->checksum, err);
 	run_pace_rest(&c->pacing);
 	if (!rc) {
 		chunk->rows = w->rows;

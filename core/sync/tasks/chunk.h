@@ -17,6 +17,7 @@
 #include "core/plugin/connector.h"
 #include "core/store/chunks.h"
 #include "core/sync/run/task.h"
+#include "core/sync/tasks/chunk_rows.h"
 
 /* Attempts of a chunk, by whichever workers, before it is set aside: of which
  * the last one failed, or killed its worker. Chunks that are killed by others
@@ -44,6 +45,9 @@ struct chunk_work {
 	 * not compared at its end. */
 	bool first_load;
 	char *position; /* then, once it is loaded: that of its last row */
+	struct chunk_form
+		*form; /* the worker's; not owned; NULL: it has none */
+	struct chunk_rows read; /* all rows of the range, as they were loaded */
 	/* Reads the rows of a batch again, under the load's locks. */
 	struct connector *witness;
 	struct source_spec witness_spec;

@@ -174,6 +174,7 @@ static void comparison_release(struct chunk_comparison *v)
 }
 
 int chunk_verify(struct run_context *c, const struct range *range,
+		 struct chunk_rows *rows, struct chunk_form *form,
 		 char **checksum, struct error *err)
 {
 	struct chunk_comparison v = { .c = c };
@@ -185,6 +186,10 @@ int chunk_verify(struct run_context *c, const struct range *range,
 	rc = verify_find_mark(c->p, &v.driver.mark, &v.marked, err);
 	if (!rc)
 		rc = comparison_open(&v, err);
+	if (!rc)
+		chunk_rows_give(rows, &v.driver.compare, &v.pass);
+	if (!rc && form)
+		chunk_form_keep(form, c->p, &v.driver.compare, &v.pass.schema);
 	if (!rc)
 		rc = driver_run(&v.driver, err);
 	different = differences_sum(&v.found);

@@ -9,11 +9,22 @@
 
 #include "core/sync/verify/pass.h"
 
-/* Begin the pass, and read as many of its rows as `x->cleared` takes. Then read
- * the rows of the destination between their keys, unless there are many times
- * more of them. The rows that are equal at both sides are in `x->cleared`,
- * `x->there` and `*x->rows`. `*all`: these are all rows of the pass. Otherwise
- * both sides have to be opened anew. */
+/* Can parts of such a table be cleared? */
+bool pass_clears(const struct pipeline_settings *p,
+		 const struct compare *compare);
+/* Rows of the source were read by somebody else: put them into a roster that a
+ * pass may begin with, as `cleared` and `known`. Only if pass_clears(). */
+void pass_know(struct roster *to, struct pass_known *k,
+	       const struct compare *compare, const struct batch *b,
+	       struct digest_rows *slots);
+/* It has no rows to begin with. */
+void pass_forget(struct pass *x);
+/* If the pass does not begin with as many rows as there are now, begin it, and
+ * read as many of them as `x->cleared` takes. Then read the rows of the
+ * destination between their keys, unless there are many times more of them. The
+ * rows that are equal at both sides are in `x->cleared`, `x->there` and
+ * `*x->rows`. `*all`: these are all rows of the pass. Otherwise both sides have
+ * to be opened anew. */
 int pass_clear(struct pass *x, struct driver *d, bool *all, struct error *err);
 
 #endif

@@ -13,6 +13,16 @@
 /* Large pages cost the source least. */
 #define PASS_TALLY_ROWS 10000
 
+/* The rows of the source that a roster has. */
+struct pass_known {
+	uint64_t rows;
+	bool any;
+	bool full; /* there are rows that it did not take */
+	/* The bounds of the first column of their keys; of an unsigned type,
+	 * the bits of them. */
+	int64_t low, high;
+};
+
 struct pass {
 	/* The choice of rows: the caller describes them, and sets the bounds of
 	 * `scan` once the source is open. */
@@ -32,6 +42,7 @@ struct pass {
 	int64_t *rows; /* the source's compared rows; added to */
 	struct digest there; /* the rows that were looked up */
 	struct roster cleared; /* by pass_clear(): they need no look-up */
+	struct pass_known known; /* the rows in it */
 	struct connector *connector;
 	struct stopper stopper;
 	struct reader reader;
