@@ -315,7 +315,7 @@ static const struct flag backfill_flags[] = {
 	  "inclusive" },
 	{ "to", 0, FLAG_TEXT, "VALUE", "the same, exclusive" },
 	{ "chunk-rows", 0, FLAG_COUNT, "N",
-	  "rows of a chunk, about (default: 100000)" },
+	  "rows of a chunk, about (default: 250000)" },
 	{ "workers", 0, FLAG_COUNT, "N",
 	  "work with so many processes (default: 1)" },
 	{ "queue", 0, FLAG_SWITCH, NULL,

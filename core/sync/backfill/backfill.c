@@ -196,10 +196,11 @@ static int64_t planning_rows(const struct pipeline_settings *p)
 	struct error ignored = ERROR_INIT;
 	int rc = registry_destination(p->destination->url.engine, &ops,
 				      &ignored);
-	bool piece = !rc && ops->batch_rows > BACKFILL_CHUNK_ROWS &&
-		     ops->batch_rows <= BACKFILL_PIECE_ROWS;
+	size_t piece = rc ? 0 : ops->batch_rows;
 
-	return piece ? (int64_t)ops->batch_rows : BACKFILL_CHUNK_ROWS;
+	if (!piece || piece > BACKFILL_CHUNK_ROWS)
+		return BACKFILL_CHUNK_ROWS;
+	return BACKFILL_CHUNK_ROWS - BACKFILL_CHUNK_ROWS % (int64_t)piece;
 }
 
 static void planning_init(struct planning *b, const struct pipeline_settings *p,

@@ -15,14 +15,13 @@
 #include "core/settings/settings.h"
 #include "core/store/chunks.h"
 
-#define BACKFILL_CHUNK_ROWS 100000
-/* Where the storage of the destination takes pieces of up to so many rows, a
- * chunk is one. */
-#define BACKFILL_PIECE_ROWS 150000
+/* About so many: a multiple of the pieces that the destination's storage
+ * takes. As many fit into the roster of a comparison. */
+#define BACKFILL_CHUNK_ROWS 250000
 
 struct backfill_window {
 	const char *from, *to; /* as the user wrote them; NULL: open */
-	int64_t chunk_rows; /* 0: BACKFILL_CHUNK_ROWS, or one piece */
+	int64_t chunk_rows; /* 0: BACKFILL_CHUNK_ROWS */
 };
 
 /* A digest of the settings that shape the rows: chunks belong to one. */

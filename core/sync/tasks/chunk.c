@@ -230,9 +230,14 @@ static void chunk_note_pause(const struct run_pace *r, void *ctx)
 
 static void chunk_begin(struct run_context *c, struct run_result *out)
 {
+	struct chunk_work *w = chunk_of(c->options->task);
+
 	(void)out;
 	c->pacing.note = chunk_note_pause;
-	c->pacing.ctx = chunk_of(c->options->task)->chunk;
+	c->pacing.ctx = w->chunk;
+	/* No session is in use yet. */
+	if (w->form)
+		chunk_learn_form(c, &w->range, w->form);
 }
 
 static int chunk_open_witness(struct run *r, struct error *err)

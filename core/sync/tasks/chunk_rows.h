@@ -1,9 +1,9 @@
 /*
  * A chunk is compared by the rows that it has read for its load, and the range
  * is not read a second time. They are hashed as they are loaded, in the form in
- * which both sides are compared. The form depends on the columns of both. So it
- * is taken from the comparison of the worker's chunk before. It holds if this
- * chunk's own comparison finds the same.
+ * which both sides are compared. The form depends on the columns of both. So
+ * the worker keeps it, from its first chunk on. It holds if the chunk's own
+ * comparison finds the same.
  */
 #ifndef TIDEMARK_CORE_SYNC_TASKS_CHUNK_ROWS_H
 #define TIDEMARK_CORE_SYNC_TASKS_CHUNK_ROWS_H

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/data/digest.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/run/try.h"
@@ -171,6 +172,23 @@ static void comparison_release(struct chunk_comparison *v)
 	pass_release(&v->pass);
 	driver_release(&v->driver);
 	free(v->column);
+}
+
+void chunk_learn_form(struct run_context *c, const struct range *range,
+		      struct chunk_form *form)
+{
+	struct chunk_comparison v = { .c = c };
+	struct error err = ERROR_INIT;
+
+	if (form->p == c->p)
+		return;
+	comparison_init(&v, range);
+	if (comparison_open(&v, &err))
+		log_debug("how rows are compared is not known yet: %s",
+			  err.message);
+	else
+		chunk_form_keep(form, c->p, &v.driver.compare, &v.pass.schema);
+	comparison_release(&v);
 }
 
 int chunk_verify(struct run_context *c, const struct range *range,

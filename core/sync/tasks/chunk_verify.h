@@ -6,6 +6,10 @@
 
 struct run_context;
 
+/* Find out how rows of the pipeline are compared, unless `form` knows. If it
+ * fails, the run meets the same error. */
+void chunk_learn_form(struct run_context *c, const struct range *range,
+		      struct chunk_form *form);
 /* Compare the rows of the range with those of the same keys at the destination,
  * at the run's pace. These are `rows`, as they were read for the load, if the
  * range has as many now. If it has not, or one of them is not there as it is

@@ -9,8 +9,8 @@
 #include "core/data/digest.h"
 #include "core/sync/verify/compare.h"
 
-/* They take at most 12 MiB. */
-#define ROSTER_ROWS 196608
+/* They take at most 20 MiB. */
+#define ROSTER_ROWS 393216
 
 struct roster_entry {
 	uint64_t key; /* 0 is free */
