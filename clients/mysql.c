@@ -58,6 +58,7 @@ static void mysql_client_end(void *session)
 	mysql_client_stream_abort(db);
 	mysql_client_insert_end(db);
 	mysql_client_forget_ahead(db);
+	mysql_client_reset_drop(db);
 	if (db->conn)
 		mysql_close(db->conn);
 	pool_leave(&db->slot);

@@ -26,6 +26,11 @@ struct mysql_client_options {
 		    * MYSQL_CLIENT_SQL_MODE_LOAD */
 	const char *application; /* program_name: "tidemark/<this>" */
 	bool replaces; /* a lost session: conn->sessions does not count it */
+	/* Questions that travel with the settings, and are asked ahead (below).
+	 * NULL: none. The session knows its server's version by then. */
+	void (*foresee)(struct mysql_client *db, struct strlist *out,
+			void *ctx);
+	void *foresee_ctx;
 };
 
 /* The session is pinned once it is up, and read back: utf8mb4, time_zone
@@ -49,6 +54,9 @@ int mysql_client_open(struct mysql_client **out, const struct connection *conn,
 		      const struct mysql_client_options *options,
 		      struct error *err);
 void mysql_client_close(struct mysql_client *db); /* NULL is fine */
+/* No lock and no temporary table is left in it, say its users. It may rest as
+ * it is, and its next user waits for the reset, together with the settings. */
+void mysql_client_holds_nothing(struct mysql_client *db);
 /* End what is running by KILL QUERY from a second connection, or else cut the
  * connection; safe from another thread. */
 void mysql_client_interrupt(struct mysql_client *db);
@@ -58,6 +66,8 @@ bool mysql_client_folds(const struct mysql_client *db);
 bool mysql_client_is_mariadb(const struct mysql_client *db);
 unsigned long
 mysql_client_version(const struct mysql_client *db); /* 101115, 90704 */
+/* The variable with the isolation level, whose name depends on the version. */
+const char *mysql_client_isolation_name(const struct mysql_client *db);
 unsigned long
 mysql_client_session(const struct mysql_client *db); /* CONNECTION_ID() */
 /* Has the session that was pinned this CONNECTION_ID(), as a statement has just
@@ -103,10 +113,11 @@ void mysql_client_answers_free(struct mysql_client_question *q, size_t n);
 
 /* Questions that are about to be asked one by one, in this order, are asked
  * ahead, in one round trip. mysql_client_query() and mysql_client_exec() then
- * take the answer from here. Any other statement in between drops what is left.
- * So do the first one that the server refuses, which is asked again when its
- * turn comes, and mysql_client_forget_ahead(). Only what may be done twice has
- * a place here. */
+ * take the answer from here, and drop those before it, which were not needed.
+ * Any statement that was not foreseen drops the rest. So do the first one that
+ * the server refuses, which is asked again when its turn comes, and
+ * mysql_client_forget_ahead(). Only what may be done twice has a place here.
+ */
 void mysql_client_foresee(struct mysql_client *db, struct strlist *questions,
 			  const char *sql, int n, const char *const *params);
 /* Releases `questions`. An error only if the connection is lost. */

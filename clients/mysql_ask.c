@@ -95,23 +95,36 @@ static int ask_take(struct mysql_client *db, struct mysql_client_result **out,
 	return rc;
 }
 
-bool mysql_client_is_ahead(const struct mysql_client *db, const char *sql)
+/* The place of its answer among those that are not taken; n_answers: none. */
+static size_t ask_place(const struct mysql_client *db, const char *sql)
 {
 	size_t i = db->n_taken;
 
-	return i < db->n_answers && !db->lost &&
-	       !atomic_load(&db->interrupted) &&
-	       strcmp(db->ahead.items[i], sql) == 0;
+	if (db->lost || atomic_load(&db->interrupted))
+		return db->n_answers;
+	while (i < db->n_answers && strcmp(db->ahead.items[i], sql) != 0)
+		i++;
+	return i;
 }
 
-/* Take the answer, if just that was asked ahead as the next question. */
+bool mysql_client_is_ahead(const struct mysql_client *db, const char *sql)
+{
+	return ask_place(db, sql) < db->n_answers;
+}
+
+/* Take the answer, if just that was asked ahead. Answers before it were not
+ * needed. */
 static bool ask_is_ahead(struct mysql_client *db, const char *sql,
 			 struct mysql_client_result **out)
 {
-	size_t i = db->n_taken;
+	size_t i = ask_place(db, sql);
 
-	if (!mysql_client_is_ahead(db, sql))
+	if (i == db->n_answers)
 		return false;
+	for (; db->n_taken < i; db->n_taken++) {
+		mysql_client_result_free(db->answers[db->n_taken]);
+		db->answers[db->n_taken] = NULL;
+	}
 	if (out)
 		*out = db->answers[i];
 	else
@@ -218,6 +231,25 @@ static int ask_text(struct mysql_client *db, struct strbuf *text,
 	return rc;
 }
 
+/* Behind a reset whose answer was not read yet: both travel together. */
+static int ask_query(struct mysql_client *db, const struct strbuf *text,
+		     struct error *err)
+{
+	int rc = 0;
+
+	if (db->reset != RESET_SENT)
+		return mysql_real_query(db->conn, text->data, text->len)
+			       ? mysql_client_fail(db, err)
+			       : 0;
+	if (mysql_send_query(db->conn, text->data, text->len))
+		rc = mysql_client_fail(db, err);
+	if (!rc)
+		rc = mysql_client_reset_take(db, err);
+	if (!rc && mysql_read_query_result(db->conn))
+		rc = mysql_client_fail(db, err);
+	return rc;
+}
+
 static int ask_send(struct mysql_client *db, const struct strbuf *text,
 		    struct mysql_client_question *q, size_t n, size_t *answered,
 		    struct error *err)
@@ -233,9 +265,9 @@ static int ask_send(struct mysql_client *db, const struct strbuf *text,
 	mysql_client_note(db, q[0].sql);
 	if (n > 1)
 		mysql_client_owed_begin(&owed, db);
-	rc = mysql_real_query(db->conn, text->data, text->len)
-		     ? mysql_client_fail(db, err)
-		     : ask_answers(db, q, n, answered, err);
+	rc = ask_query(db, text, err);
+	if (!rc)
+		rc = ask_answers(db, q, n, answered, err);
 	return n > 1 ? mysql_client_owed_end(&owed, rc, err) : rc;
 }
 
@@ -281,8 +313,8 @@ void mysql_client_foresee(struct mysql_client *db, struct strlist *questions,
 }
 
 /* `q`: the statements as they are sent. */
-static void ask_keep_ahead(struct mysql_client *db, struct strlist *questions,
-			   struct mysql_client_question *q, size_t answered)
+void mysql_client_keep_ahead(struct mysql_client *db, struct strlist *questions,
+			     struct mysql_client_question *q, size_t answered)
 {
 	db->ahead = *questions;
 	*questions = (struct strlist)STRLIST_INIT;
@@ -314,7 +346,7 @@ int mysql_client_ask_ahead(struct mysql_client *db, struct strlist *questions,
 	if (rc)
 		*err = why;
 	else
-		ask_keep_ahead(db, questions, q, answered);
+		mysql_client_keep_ahead(db, questions, q, answered);
 	mysql_client_answers_free(q, n);
 	strbuf_release(&text);
 	strlist_release(questions);

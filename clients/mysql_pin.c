@@ -16,6 +16,9 @@
  * EXISTS. */
 #define PIN_MARIADB_IF_EXISTS 100502
 
+/* The settings, and what they have become. */
+#define PIN_QUESTIONS 2
+
 enum pin_when { PIN_ALWAYS, PIN_SOURCE, PIN_LOAD, PIN_OTHERS };
 
 /* A setting of a session: its name, its value as SQL, and as the server shows
@@ -101,17 +104,27 @@ static bool pin_applies(enum pin_when when,
 	return !options->read_only && !options->load;
 }
 
+static bool pin_has_new_names(const struct mysql_client *db)
+{
+	return db->version >=
+	       (db->mariadb ? PIN_MARIADB_NAMES : PIN_MYSQL_NAMES);
+}
+
+const char *mysql_client_isolation_name(const struct mysql_client *db)
+{
+	return pin_has_new_names(db) ? "transaction_isolation" : "tx_isolation";
+}
+
 static void pin_add_transactions(struct pin_session *s)
 {
-	unsigned long since =
-		s->db->mariadb ? PIN_MARIADB_NAMES : PIN_MYSQL_NAMES;
-	bool is_new = s->db->version >= since;
 	const char *writes = s->options->read_only ? "1" : "0";
 
-	pin_add(s, is_new ? "transaction_isolation" : "tx_isolation",
-		"'REPEATABLE-READ'", "REPEATABLE-READ");
-	pin_add(s, is_new ? "transaction_read_only" : "tx_read_only", writes,
-		writes);
+	pin_add(s, mysql_client_isolation_name(s->db), "'REPEATABLE-READ'",
+		"REPEATABLE-READ");
+	pin_add(s,
+		pin_has_new_names(s->db) ? "transaction_read_only"
+					 : "tx_read_only",
+		writes, writes);
 }
 
 static void pin_fill(struct pin_session *s)
@@ -197,6 +210,46 @@ static int pin_facts(struct mysql_client *db,
 			 db->target.where, other);
 }
 
+/* A question that the options foresee may fail. It is asked again when its turn
+ * comes. */
+static int pin_ask(struct pin_session *s, struct strlist *ahead,
+		   struct mysql_client_question *q, size_t *answered,
+		   struct error *err)
+{
+	struct mysql_client_watch watch;
+	struct error why = ERROR_INIT;
+	size_t n = 0;
+	int rc;
+
+	q[n++].sql = s->set.data;
+	q[n++].sql = s->ask.data;
+	for (size_t i = 0; i < ahead->n; i++)
+		q[n++].sql = ahead->items[i];
+	mysql_client_watch_begin(&watch, s->db);
+	rc = mysql_client_ask(s->db, q, n, answered, &why);
+	rc = mysql_client_watch_end(&watch, rc, &why);
+	if (rc && *answered >= PIN_QUESTIONS && !s->db->lost &&
+	    rc != -ERROR_STOPPED)
+		return 0;
+	if (rc)
+		*err = why;
+	return rc;
+}
+
+static int pin_check(const struct pin_session *s,
+		     const struct mysql_client_result *r, struct error *err)
+{
+	int rc = pin_compare(s, r, err);
+
+	if (!rc)
+		rc = pin_facts(s->db, r, s->n + 1, err);
+	if (rc || mysql_client_value(r, 0, 0))
+		return rc;
+	return error_set(err, ERROR_TRANSIENT,
+			 "%s: the server does not tell its session's number",
+			 s->db->target.where);
+}
+
 int mysql_client_pin(struct mysql_client *db,
 		     const struct mysql_client_options *options,
 		     struct error *err)
@@ -205,36 +258,35 @@ int mysql_client_pin(struct mysql_client *db,
 				 .options = options,
 				 .set = STRBUF_INIT,
 				 .ask = STRBUF_INIT };
-	struct mysql_client_question q[2] = { { .sql = NULL } };
-	struct mysql_client_watch watch;
-	size_t answered;
+	struct strlist ahead = STRLIST_INIT;
+	struct mysql_client_question *q;
+	size_t answered = 0, n;
 	int rc;
 
 	strbuf_addstr(&s.ask, "SELECT CONNECTION_ID()");
 	pin_fill(&s);
 	strbuf_addstr(&s.ask, PIN_FACTS);
-	mysql_client_watch_begin(&watch, db);
-	q[0].sql = s.set.data;
-	q[1].sql = s.ask.data;
-	rc = mysql_client_ask(db, q, ARRAY_SIZE(q), &answered, err);
-	rc = mysql_client_watch_end(&watch, rc, err);
+	if (options->foresee)
+		options->foresee(db, &ahead, options->foresee_ctx);
+	n = PIN_QUESTIONS + ahead.n;
+	q = xcalloc(n, sizeof(*q));
+	db->charset = 0;
+	rc = pin_ask(&s, &ahead, q, &answered, err);
 	if (!rc)
-		rc = pin_compare(&s, q[1].answer, err);
-	if (!rc)
-		rc = pin_facts(db, q[1].answer, s.n + 1, err);
-	if (!rc && !mysql_client_value(q[1].answer, 0, 0))
-		rc = error_set(err, ERROR_TRANSIENT,
-			       "%s: the server does not tell its session's "
-			       "number",
-			       db->target.where);
+		rc = pin_check(&s, q[1].answer, err);
 	if (!rc)
 		db->session = xstrdup(mysql_client_value(q[1].answer, 0, 0));
+	if (!rc)
+		mysql_client_keep_ahead(db, &ahead, q + PIN_QUESTIONS,
+					answered - PIN_QUESTIONS);
 	db->pinned = !rc;
-	mysql_client_answers_free(q, ARRAY_SIZE(q));
+	mysql_client_answers_free(q, n);
+	strlist_release(&ahead);
 	strbuf_release(&s.set);
 	strbuf_release(&s.ask);
 	free(s.names);
 	free(s.kept);
+	free(q);
 	return rc;
 }
 

@@ -22,26 +22,34 @@ static bool mysql_client_is_healthy(const struct mysql_client *db)
 	       !db->stmt && !atomic_load(&db->interrupted) && !stop_requested();
 }
 
-/* The server ends the transaction, and gives up locks and temporary tables. A
- * network that is gone must not be waited for longer than a new session may
- * take. */
+/* As long as a new session may take. */
+static void pool_watch(struct mysql_client_watch *watch,
+		       struct mysql_client *db)
+{
+	mysql_client_watch_begin_for(watch, db,
+				     (int)db->target.connect_s * 1000);
+}
+
 bool mysql_client_lay_down(struct mysql_client *db)
 {
 	struct error ignored = ERROR_INIT;
 	struct mysql_client_watch watch;
-	int rc;
+	int rc = 0;
 
 	if (!mysql_client_is_healthy(db))
 		return false;
 	mysql_client_insert_end(db);
 	mysql_client_forget_ahead(db);
-	mysql_client_watch_begin_for(&watch, db,
-				     (int)db->target.connect_s * 1000);
-	rc = mysql_reset_connection(db->conn);
-	mysql_client_watch_end(&watch, rc, &ignored);
+	if (mysql_client_is_bare(db)) {
+		db->reset = RESET_DUE;
+	} else {
+		pool_watch(&watch, db);
+		rc = mysql_client_reset_send(db, &ignored);
+		rc = mysql_client_watch_end(&watch, rc, &ignored);
+	}
 	free(db->sql);
 	db->sql = NULL;
-	db->folds = false;
+	db->folds = db->bare = false;
 	return !rc && !stop_requested();
 }
 
@@ -64,6 +72,22 @@ static int mysql_client_retarget(struct mysql_client *db,
 	return 0;
 }
 
+/* Whoever stands between (its sessions have numbers of their own) may not bear
+ * two commands at once. */
+static int pool_reset(struct mysql_client *db, const char *session,
+		      struct error *err)
+{
+	int rc = 0;
+
+	if (db->reset == RESET_DUE)
+		rc = mysql_client_reset_send(db, err);
+	if (!rc && strtoul(session, NULL, 10) != db->id)
+		rc = mysql_client_reset_take(db, err);
+	return rc;
+}
+
+/* A network that is gone must not be waited for longer than a new session may
+ * take. */
 bool mysql_client_rouse(struct mysql_client *db, const struct connection *conn,
 			const struct mysql_client_options *options)
 {
@@ -74,8 +98,9 @@ bool mysql_client_rouse(struct mysql_client *db, const struct connection *conn,
 
 	db->session = NULL;
 	db->pinned = false;
-	mysql_client_watch_begin_for(&watch, db,
-				     (int)db->target.connect_s * 1000);
+	pool_watch(&watch, db);
+	if (!rc)
+		rc = pool_reset(db, session, &why);
 	if (!rc)
 		rc = mysql_client_pin(db, options, &why);
 	rc = mysql_client_watch_end(&watch, rc, &why);

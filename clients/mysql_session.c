@@ -202,7 +202,7 @@ int mysql_client_check_charset(struct mysql_client *db, unsigned charset,
 {
 	if (charset == MYSQL_CLIENT_BINARY)
 		return 0;
-	if (!db->pinned)
+	if (!db->pinned && !db->charset)
 		db->charset = charset;
 	if (charset == db->charset)
 		return 0;

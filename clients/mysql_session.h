@@ -14,6 +14,13 @@
 struct mysql_client_column; /* a stream's column */
 struct mysql_client_local; /* the bytes that LOAD DATA LOCAL reads */
 
+/* The reset of a session that rests. */
+enum mysql_client_reset {
+	RESET_NONE, /* done, or none is due */
+	RESET_DUE, /* to be sent before anything else */
+	RESET_SENT, /* its answer is to be read before any other */
+};
+
 struct mysql_client {
 	void *conn; /* MYSQL */
 	struct pool_slot slot;
@@ -27,6 +34,8 @@ struct mysql_client {
 	 * not used again. */
 	bool refused;
 	bool takes_many; /* statements in one text */
+	enum mysql_client_reset reset;
+	bool bare; /* mysql_client_holds_nothing() */
 	/* Asked ahead, and not asked for yet. */
 	struct strlist ahead; /* the statements */
 	struct mysql_client_result **answers; /* to them; NULL: taken */
@@ -54,12 +63,23 @@ struct mysql_client {
 /* In mysql_pool.c: all that shapes a session. */
 void mysql_client_pool_key(struct strbuf *key, const struct connection *conn,
 			   const struct mysql_client_options *options);
-/* Reset the session. False: it is fit only to be closed. */
+/* Reset the session; nobody waits for the answer. A session that holds nothing
+ * is reset by its next user. False: it is fit only to be closed. */
 bool mysql_client_lay_down(struct mysql_client *db);
-/* Is a session that was laid down as a new one would be? The settings are
- * pinned and read back. False: it is fit only to be closed. */
+/* Is a session that was laid down as a new one would be? It was reset, and the
+ * settings are pinned and read back. False: it is fit only to be closed. */
 bool mysql_client_rouse(struct mysql_client *db, const struct connection *conn,
 			const struct mysql_client_options *options);
+
+/* In mysql_reset.c. Send the reset, which ends the transaction and gives up
+ * locks and temporary tables. Its answer is taken later, before any other,
+ * unless the library has waited for it. */
+int mysql_client_reset_send(struct mysql_client *db, struct error *err);
+int mysql_client_reset_take(struct mysql_client *db, struct error *err);
+/* Has it no transaction, no lock and no temporary table? */
+bool mysql_client_is_bare(const struct mysql_client *db);
+/* Before the session is closed: read the answer if it is here. */
+void mysql_client_reset_drop(struct mysql_client *db);
 
 /* An error of the server or the library as ours. */
 int mysql_client_refused(struct mysql_client *db, unsigned number,
@@ -73,8 +93,9 @@ char *mysql_client_told(const struct mysql_client *db, unsigned number,
 void mysql_client_note(struct mysql_client *db, const char *sql);
 /* May a command begin? */
 int mysql_client_ready(struct mysql_client *db, struct error *err);
-/* In mysql_pin.c: set the session's settings and read them back, in one round
- * trip. ACCESS if the server keeps another value. */
+/* In mysql_pin.c: set the session's settings and read them back. The reset that
+ * is owed, and what the options foresee, take part in the one round trip.
+ * ACCESS if the server keeps another value. */
 int mysql_client_pin(struct mysql_client *db,
 		     const struct mysql_client_options *options,
 		     struct error *err);
@@ -120,6 +141,10 @@ int mysql_client_check_columns(struct mysql_client *db, void *result,
 int mysql_client_fill(struct mysql_client *db, struct strbuf *out,
 		      const char *sql, int n, const char *const *params,
 		      struct error *err);
+/* Keep the first `answered` answers for mysql_client_query(). The questions are
+ * as they were sent, and `q` has their answers. Takes over both. */
+void mysql_client_keep_ahead(struct mysql_client *db, struct strlist *questions,
+			     struct mysql_client_question *q, size_t answered);
 /* Has an answer its shape? */
 int mysql_client_check_answer(struct mysql_client *db,
 			      struct mysql_client_result *r, const char *shape,

@@ -61,6 +61,9 @@ struct mysql_target {
 	size_t packet; /* max_allowed_packet */
 	unsigned long lost; /* the session before this one; commit.c */
 	char *held[LOCK_KINDS]; /* names of locks that this session has */
+	/* Perhaps it also has a transaction, a temporary table, or a lock that
+	 * it does not know of. */
+	bool used;
 
 	const struct target *target; /* since prepare */
 	struct place place;
@@ -178,6 +181,8 @@ void mysql_target_lock_release(struct mysql_target *d,
  * has no such lock, and without one it stands in nobody's way. */
 int mysql_target_lock_end_holder(struct mysql_target *d, const char *session,
 				 const char *pipeline, struct error *err);
+/* Has this session any of them? */
+bool mysql_target_lock_is_held(const struct mysql_target *d);
 /* Forget the locks of a session that has ended. */
 void mysql_target_lock_forget(struct mysql_target *d);
 /* The name, of LOCK_LOAD's say; caller frees. */

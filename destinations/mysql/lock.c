@@ -161,11 +161,20 @@ void mysql_target_lock_release(struct mysql_target *d,
 	const char *name = d->held[kind];
 
 	if (name && mysql_client_alive(d->db))
-		mysql_client_query(d->db, &r, release_sql, "1?", 1, &name,
-				   &ignored);
+		d->used |= mysql_client_query(d->db, &r, release_sql, "1?", 1,
+					      &name, &ignored) != 0;
 	mysql_client_result_free(r);
 	free(d->held[kind]);
 	d->held[kind] = NULL;
+}
+
+bool mysql_target_lock_is_held(const struct mysql_target *d)
+{
+	bool any = false;
+
+	for (int kind = 0; kind < LOCK_KINDS; kind++)
+		any |= d->held[kind] != NULL;
+	return any;
 }
 
 void mysql_target_lock_forget(struct mysql_target *d)

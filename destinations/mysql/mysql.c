@@ -11,6 +11,8 @@ static void mysql_close_target(struct destination *base)
 
 	if (!d)
 		return;
+	if (d->db && !d->used && !mysql_target_lock_is_held(d))
+		mysql_client_holds_nothing(d->db);
 	mysql_client_close(d->db);
 	mysql_target_lock_forget(d);
 	pthread_mutex_destroy(&d->swapping);

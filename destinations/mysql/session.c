@@ -20,6 +20,10 @@ static const char session_sql[] =
 static const char facts_sql[] = "SELECT @@local_infile, @@max_allowed_packet, "
 				"@@lower_case_table_names";
 
+static const char level_sql[] = "SET SESSION %s = IF(@@log_bin AND\n"
+				"  @@SESSION.binlog_format = 'STATEMENT',\n"
+				"  'REPEATABLE-READ', 'READ-COMMITTED')";
+
 /* Not every server of the future has the variable. */
 static const char binlog_sql[] = "SELECT @@log_bin, @@SESSION.binlog_format";
 
@@ -73,25 +77,32 @@ static bool session_logs_statements(struct mysql_target *d,
 	return yes;
 }
 
+/* The server itself looks at the format. */
+static char *session_level_sql(const struct mysql_client *db)
+{
+	return xstrfmt(level_sql, mysql_client_isolation_name(db));
+}
+
 static char *session_idle_sql(const struct mysql_target *d)
 {
 	return xstrfmt("SET SESSION idle_transaction_timeout = %d",
 		       d->idle_seconds);
 }
 
-static int session_ask_ahead(struct mysql_target *d, struct mysql_client *db,
-			     struct error *err)
+/* All that a session is asked whose server has nothing unusual. */
+static void session_foresee(struct mysql_client *db, struct strlist *out,
+			    void *ctx)
 {
-	struct strlist ahead = STRLIST_INIT;
-	char *idle = session_idle_sql(d);
+	char *idle = session_idle_sql(ctx), *level = session_level_sql(db);
 
-	mysql_client_foresee(db, &ahead, session_sql, 0, NULL);
-	if (d->dialect.mariadb)
-		mysql_client_foresee(db, &ahead, idle, 0, NULL);
-	mysql_client_foresee(db, &ahead, facts_sql, 0, NULL);
-	mysql_client_foresee(db, &ahead, binlog_sql, 0, NULL);
+	mysql_client_foresee(db, out, session_sql, 0, NULL);
+	if (mysql_client_is_mariadb(db))
+		mysql_client_foresee(db, out, idle, 0, NULL);
+	mysql_client_foresee(db, out, facts_sql, 0, NULL);
+	mysql_client_foresee(db, out, binlog_sql, 0, NULL);
+	mysql_client_foresee(db, out, level, 0, NULL);
 	free(idle);
-	return mysql_client_ask_ahead(db, &ahead, err);
+	free(level);
 }
 
 static int session_facts(struct mysql_target *d, struct mysql_client *db,
@@ -123,6 +134,25 @@ static void session_dialect(struct mysql_target *d, struct mysql_client *db)
 
 /* Under statement format InnoDB refuses READ COMMITTED, which locks no more
  * than what is written. */
+static int session_set_level(struct mysql_target *d, struct mysql_client *db,
+			     struct error *err)
+{
+	bool statements = session_logs_statements(d, db);
+	char *level = session_level_sql(db);
+	int rc = 0;
+
+	if (mysql_client_is_ahead(db, level))
+		rc = mysql_client_exec(db, level, err);
+	else if (!statements)
+		rc = mysql_client_exec(
+			db,
+			"SET SESSION TRANSACTION ISOLATION LEVEL "
+			"READ COMMITTED",
+			err);
+	free(level);
+	return rc;
+}
+
 static int session_pin(struct mysql_target *d, struct mysql_client *db,
 		       struct error *err)
 {
@@ -130,21 +160,13 @@ static int session_pin(struct mysql_target *d, struct mysql_client *db,
 	int rc;
 
 	session_dialect(d, db);
-	rc = session_ask_ahead(d, db, err);
-	if (!rc)
-		rc = mysql_client_exec(db, session_sql, err);
+	rc = mysql_client_exec(db, session_sql, err);
 	if (!rc && d->dialect.mariadb)
 		rc = mysql_client_exec(db, idle, err);
 	if (!rc)
 		rc = session_facts(d, db, err);
 	free(idle);
-	if (!rc && !session_logs_statements(d, db))
-		rc = mysql_client_exec(
-			db,
-			"SET SESSION TRANSACTION ISOLATION LEVEL "
-			"READ COMMITTED",
-			err);
-	return rc;
+	return rc ? rc : session_set_level(d, db, err);
 }
 
 int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
@@ -152,7 +174,9 @@ int mysql_target_session_open(struct mysql_target *d, struct mysql_client **out,
 {
 	struct mysql_client_options options = { .application = "load",
 						.load = true,
-						.replaces = d->db != NULL };
+						.replaces = d->db != NULL,
+						.foresee = session_foresee,
+						.foresee_ctx = d };
 	struct mysql_client *db = NULL;
 	struct mysql_client_watch watch;
 	int rc = mysql_client_open(&db, &d->conn, &options, err);
@@ -175,6 +199,7 @@ int mysql_target_session_begin(struct mysql_target *d, struct error *err)
 {
 	int rc = 0;
 
+	d->used = true;
 	if (!d->dialect.mariadb)
 		rc = mysql_target_execf(d->db, err,
 					"SET SESSION wait_timeout = %d",

@@ -99,6 +99,7 @@ int mysql_target_stage_like(struct mysql_target *d, const char *table,
 	struct strbuf sql = STRBUF_INIT;
 	int rc;
 
+	d->used = true;
 	strbuf_addf(&sql, "CREATE TEMPORARY TABLE %s (", table);
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const struct catalog_column *c = mysql_target_catalog_find(
