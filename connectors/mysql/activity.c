@@ -112,22 +112,21 @@ static char *activity_list_sql(size_t i)
 		       activity_lists[i]);
 }
 
-/* `look`: the first look at the transactions. */
-static int activity_ask_ahead(struct mysql_client *db, bool begun,
-			      const char *look, struct error *err)
+char *mysql_source_activity_foresee(struct mysql_client *db, bool begun,
+				    struct strlist *out)
 {
-	struct strlist ahead = STRLIST_INIT;
+	char *look = mysql_source_transactions_sql(db);
 
-	mysql_source_begun_foresee(db, begun, &ahead);
+	mysql_source_begun_foresee(db, begun, out);
 	for (size_t i = 0; i < activity_n_lists(db); i++) {
 		char *sql = activity_list_sql(i);
 
-		mysql_client_foresee(db, &ahead, sql, 0, NULL);
+		mysql_client_foresee(db, out, sql, 0, NULL);
 		free(sql);
 	}
-	mysql_source_transactions_foresee(db, look, &ahead);
-	mysql_client_foresee(db, &ahead, ACTIVITY_XA, 0, NULL);
-	return mysql_client_ask_ahead(db, &ahead, err);
+	mysql_source_transactions_foresee(db, look, out);
+	mysql_client_foresee(db, out, ACTIVITY_XA, 0, NULL);
+	return look;
 }
 
 /* `running`: the sessions that run one. */
@@ -229,13 +228,13 @@ static int activity_begin(struct mysql_client *db,
 	return mysql_client_check_session(db, mysql_client_value(r, 0, 2), err);
 }
 
-int mysql_source_activity_read(struct mysql_client *db, bool clocks,
-			       bool *denied, struct mysql_source_activity *out,
+int mysql_source_activity_take(struct mysql_client *db, bool clocks,
+			       bool *denied, const char *look,
+			       struct mysql_source_activity *out,
 			       struct error *err)
 {
 	json_t *running = json_array();
 	struct mysql_client_result *begun = NULL;
-	char *look = mysql_source_transactions_sql(db);
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -244,9 +243,7 @@ int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 	out->open = json_array();
 	out->writers = json_object();
 	out->sessions = json_object();
-	rc = activity_ask_ahead(db, clocks && !*denied, look, err);
-	if (!rc)
-		rc = mysql_source_begun_ask(db, clocks, denied, &begun, err);
+	rc = mysql_source_begun_ask(db, clocks, denied, &begun, err);
 	if (!rc)
 		rc = activity_begin(db, out, begun, err);
 	if (!rc)
@@ -259,12 +256,27 @@ int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 		rc = mysql_source_transactions_read(db, look, out, err);
 	if (!rc)
 		rc = activity_xa(db, out, err);
-	mysql_client_forget_ahead(db);
-	free(look);
 	activity_add_running(out, running);
 	json_decref(running);
 	if (rc)
 		mysql_source_activity_release(out);
+	return rc;
+}
+
+int mysql_source_activity_read(struct mysql_client *db, bool clocks,
+			       bool *denied, struct mysql_source_activity *out,
+			       struct error *err)
+{
+	struct strlist ahead = STRLIST_INIT;
+	char *look =
+		mysql_source_activity_foresee(db, clocks && !*denied, &ahead);
+	int rc = mysql_client_ask_ahead(db, &ahead, err);
+
+	if (!rc)
+		rc = mysql_source_activity_take(db, clocks, denied, look, out,
+						err);
+	mysql_client_forget_ahead(db);
+	free(look);
 	return rc;
 }
 

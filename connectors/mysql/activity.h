@@ -48,6 +48,16 @@ struct mysql_source_activity {
 int mysql_source_activity_read(struct mysql_client *db, bool clocks,
 			       bool *denied, struct mysql_source_activity *out,
 			       struct error *err);
+/* The same in steps, where other questions travel with it: gather its questions
+ * (`begun`: `clocks`, and not denied), then mysql_client_ask_ahead(). A
+ * question that is not ahead any more is asked anew. Gives what sets the look
+ * apart; caller frees. */
+char *mysql_source_activity_foresee(struct mysql_client *db, bool begun,
+				    struct strlist *out);
+int mysql_source_activity_take(struct mysql_client *db, bool clocks,
+			       bool *denied, const char *look,
+			       struct mysql_source_activity *out,
+			       struct error *err);
 void mysql_source_activity_release(struct mysql_source_activity *a);
 /* Is one of the transactions of `set` open still? */
 bool mysql_source_activity_has_any(const struct mysql_source_activity *a,

@@ -75,18 +75,33 @@ static int catalog_probe(struct mysql_client *db,
 	return rc;
 }
 
+/* The identity is asked for next, as a rule. SQL of a user has no place there,
+ * and comes in between. */
+static int catalog_ask_ahead(struct mysql_source *c,
+			     const struct source_spec *source,
+			     struct error *err)
+{
+	bool some = source->columns && source->columns->n;
+	struct strlist ahead = STRLIST_INIT;
+	int rc = mysql_source_table_foresee(
+		c->db, source->table,
+		TABLE_LAYOUT | (some ? TABLE_ALONE : TABLE_WHOLE), NULL, &ahead,
+		err);
+
+	if (!rc && !source->where && !source->n_expressions)
+		rc = mysql_source_identity_foresee(c, source->table, NULL,
+						   &ahead, err);
+	return rc ? rc : mysql_client_ask_ahead(c->db, &ahead, err);
+}
+
 int mysql_source_look(struct paged_source *base,
 		      const struct source_spec *source,
 		      const struct watermark_spec *mark,
 		      struct source_layout *out, struct error *err)
 {
 	struct mysql_client *db = ((struct mysql_source *)base)->db;
-	struct strlist ahead = STRLIST_INIT;
-	int rc = mysql_source_table_foresee(db, source->table, true, &ahead,
-					    err);
+	int rc = catalog_ask_ahead((struct mysql_source *)base, source, err);
 
-	if (!rc)
-		rc = mysql_client_ask_ahead(db, &ahead, err);
 	if (!rc)
 		rc = mysql_source_table_find(db, source->table, &out->table,
 					     err);

@@ -11,11 +11,16 @@
 /* table.c. SCHEMA: no such table. */
 int mysql_source_table_find(struct mysql_client *db, const char *table,
 			    struct source_table *out, struct error *err);
-/* Its question, for mysql_client_ask_ahead(). With `layout` also those of the
- * indexes and columns, which follow. */
+/* Its question, for mysql_client_ask_ahead(), and those that follow. `named`:
+ * the table by its names alone, or NULL. */
+enum mysql_source_questions {
+	TABLE_ALONE = 0,
+	TABLE_LAYOUT = 1, /* indexes and columns */
+	TABLE_WHOLE = 2, /* whether all columns may be read */
+};
 int mysql_source_table_foresee(struct mysql_client *db, const char *table,
-			       bool layout, struct strlist *out,
-			       struct error *err);
+			       unsigned what, struct source_table *named,
+			       struct strlist *out, struct error *err);
 void mysql_source_columns_foresee(struct mysql_client *db,
 				  const char *const params[4],
 				  struct strlist *out);

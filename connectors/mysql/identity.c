@@ -182,24 +182,39 @@ static int identity_table(struct mysql_source *c, const struct source_table *t,
 	return rc;
 }
 
-/* The table is taken to be as it was described, if that was done. */
+int mysql_source_identity_foresee(struct mysql_source *c, const char *table,
+				  const struct source_table *described,
+				  struct strlist *out, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	struct source_table named;
+	int rc = mysql_source_table_foresee(c->db, table, TABLE_ALONE, &named,
+					    out, err);
+
+	if (rc)
+		return rc;
+	mysql_client_foresee(c->db, out, identity_server_sql(c), 0, NULL);
+	if (!described || described->engine) {
+		identity_write_sql(c, described ? described : &named, &sql);
+		mysql_client_foresee(c->db, out, sql.data, 0, NULL);
+	}
+	strbuf_release(&sql);
+	source_table_release(&named);
+	return 0;
+}
+
+/* Unless it has been done. The table is taken to be as it was described. */
 static int identity_ask_ahead(struct mysql_source *c, const char *table,
 			      struct error *err)
 {
 	const struct source_table *described = &c->paged.layout.table;
 	struct strlist ahead = STRLIST_INIT;
-	struct strbuf sql = STRBUF_INIT;
-	int rc = mysql_source_table_foresee(c->db, table, false, &ahead, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	mysql_client_foresee(c->db, &ahead, identity_server_sql(c), 0, NULL);
-	if (described->engine) {
-		identity_write_sql(c, described, &sql);
-		mysql_client_foresee(c->db, &ahead, sql.data, 0, NULL);
-	}
-	strbuf_release(&sql);
-	return mysql_client_ask_ahead(c->db, &ahead, err);
+	if (mysql_client_is_ahead(c->db, identity_server_sql(c)))
+		return 0;
+	rc = mysql_source_identity_foresee(c, table, described, &ahead, err);
+	return rc ? rc : mysql_client_ask_ahead(c->db, &ahead, err);
 }
 
 int mysql_source_identity(struct connector *base,

@@ -36,6 +36,15 @@ static void ids_write_sql(const struct mysql_source *c, struct strbuf *sql)
 	strbuf_addstr(sql, ")");
 }
 
+void mysql_source_ids_foresee(const struct mysql_source *c, struct strlist *out)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	ids_write_sql(c, &sql);
+	mysql_client_foresee(c->db, out, sql.data, 0, NULL);
+	strbuf_release(&sql);
+}
+
 int mysql_source_ids_read(struct mysql_source *c, struct mysql_source_ids *out,
 			  struct error *err)
 {

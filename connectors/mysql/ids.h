@@ -14,6 +14,9 @@ struct mysql_source_ids {
 	bool spent; /* it gives no id beyond the greatest */
 };
 
+/* Its question, for mysql_client_ask_ahead(). */
+void mysql_source_ids_foresee(const struct mysql_source *c,
+			      struct strlist *out);
 int mysql_source_ids_read(struct mysql_source *c, struct mysql_source_ids *out,
 			  struct error *err);
 void mysql_source_ids_release(struct mysql_source_ids *ids);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connectors/mysql/idle.h"
 #include "connectors/mysql/looks.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
@@ -36,9 +37,12 @@ static void mysql_close_source(struct connector *base)
 
 	if (!c)
 		return;
+	if (c->db && !c->foreign && !c->paged.layout.table.view)
+		mysql_client_holds_nothing(c->db);
 	paged_release(&c->paged);
 	json_decref(c->identity);
 	json_decref(c->looked);
+	mysql_source_idle_forget(c);
 	mysql_client_close(c->db);
 	free(c->forms);
 	free(c->name);
@@ -63,6 +67,13 @@ static int mysql_open_source(struct connector **out,
 	else
 		*out = &c->paged.base;
 	return rc;
+}
+
+static int mysql_scan(struct connector *base, const struct scan *scan,
+		      struct error *err)
+{
+	mysql_source_idle_pass(mysql_self(base));
+	return paged_scan(base, scan, err);
 }
 
 static int mysql_next(struct connector *base, struct batch *out,
@@ -137,7 +148,7 @@ const struct connector_ops mysql_connector = {
 	.identity = mysql_source_identity,
 	.settle = mysql_source_settle,
 	.cut = paged_cut,
-	.scan = paged_scan,
+	.scan = mysql_scan,
 	.explain = paged_explain,
 	.next = mysql_next,
 	.pause = mysql_source_pause,

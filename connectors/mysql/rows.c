@@ -3,6 +3,7 @@
 
 #include "clients/mysql_explain.h"
 #include "connectors/mysql/decode.h"
+#include "connectors/mysql/idle.h"
 #include "connectors/mysql/source.h"
 #include "core/base/alloc.h"
 
@@ -19,6 +20,7 @@ int mysql_source_query(struct paged_source *base, const struct paged_query *q,
 					 NULL, q->n,
 					 (const char *const *)q->params, err);
 
+	rows_self(base)->foreign = true;
 	memset(out, 0, sizeof(*out));
 	if (rc)
 		return rc;
@@ -49,6 +51,10 @@ int mysql_source_page_open(struct paged_source *base,
 	size_t n = source_layout_width(l);
 	int rc;
 
+	c->idle_page = mysql_source_idle_page(c);
+	if (c->idle_page)
+		return 0;
+	c->foreign = true;
 	c->forms = xreallocarray(c->forms, n, sizeof(*c->forms));
 	for (size_t i = 0; i < n; i++)
 		c->forms[i] = mysql_source_how(l->columns[i])->form;
@@ -70,6 +76,7 @@ void mysql_source_page_close(struct paged_source *base)
 {
 	struct mysql_source *c = rows_self(base);
 
+	c->idle_page = false;
 	if (c->db)
 		mysql_client_stream_abort(c->db);
 }
@@ -106,9 +113,11 @@ static bool rows_type_is(const struct source_column *c,
 char *mysql_source_page_type(struct paged_source *base, size_t column)
 {
 	const struct source_column *c = base->layout.columns[column];
-	const struct mysql_client_field *f =
-		&mysql_client_stream_fields(rows_self(base)->db)[column];
+	const struct mysql_client_field *f;
 
+	if (rows_self(base)->idle_page)
+		return xstrdup(c->spelled);
+	f = &mysql_client_stream_fields(rows_self(base)->db)[column];
 	if (strcmp(c->output, c->sql) != 0 || rows_type_is(c, f))
 		return NULL;
 	return xstrfmt("%d(%lu,%u) %d%d%d%d", f->type, f->length, f->decimals,
@@ -188,6 +197,8 @@ int mysql_source_page_read(struct paged_source *base, struct batch *b,
 	struct mysql_source *c = rows_self(base);
 	struct paged_pass *p = &base->pass;
 
+	if (c->idle_page)
+		return 1;
 	/* Full exactly at the page's end: let the statement end too. */
 	while (!batch_is_full(b) || p->read >= p->limit) {
 		int rc = mysql_client_stream_next(c->db, err);

@@ -148,13 +148,26 @@ static int server_ask_primary(struct mysql_client *db,
 	return rc;
 }
 
+/* Unless it has been done. */
+static int server_ask_ahead(struct mysql_client *db, struct error *err)
+{
+	struct strlist ahead = STRLIST_INIT;
+
+	if (mysql_client_is_ahead(db, itself_sql))
+		return 0;
+	mysql_source_server_foresee(db, &ahead);
+	return mysql_client_ask_ahead(db, &ahead, err);
+}
+
 int mysql_source_server_read(struct mysql_client *db,
 			     struct mysql_source_server *out, struct error *err)
 {
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = server_ask_itself(db, out, err);
+	rc = server_ask_ahead(db, err);
+	if (!rc)
+		rc = server_ask_itself(db, out, err);
 	if (!rc)
 		rc = server_ask_variables(db, out, err);
 	if (!rc)

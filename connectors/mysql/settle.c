@@ -7,6 +7,7 @@
 #include "connectors/common/wall_clock.h"
 #include "connectors/mysql/activity.h"
 #include "connectors/mysql/durable.h"
+#include "connectors/mysql/idle.h"
 #include "connectors/mysql/ids.h"
 #include "connectors/mysql/looks.h"
 #include "connectors/mysql/server.h"
@@ -89,32 +90,43 @@ static int settle_flushed(struct mysql_source *c,
 	return 0;
 }
 
+/* All that an idle table is asked travels together. In front of the look stands
+ * what has to be known before it; behind it, whether there is a row at all.
+ * Gives what sets the look apart; caller frees. */
+static char *settle_ask(struct mysql_source *c,
+			const struct watermark_spec *mark,
+			const struct watermark *from, struct error *err)
+{
+	bool clocks = mark->strategy == STRATEGY_TIMESTAMP;
+	struct strlist ahead = STRLIST_INIT;
+	char *look;
+
+	if (!clocks)
+		mysql_source_ids_foresee(c, &ahead);
+	look = mysql_source_activity_foresee(c->db, clocks && !c->denied,
+					     &ahead);
+	mysql_source_idle_foresee(c, from, &ahead);
+	mysql_source_server_foresee(c->db, &ahead);
+	if (!mysql_client_ask_ahead(c->db, &ahead, err))
+		return look;
+	free(look);
+	return NULL;
+}
+
 /* Judge which writes of others may go unseen, and give the reasons. */
 static int settle_judge(struct mysql_source *c,
+			const struct mysql_source_server *server,
 			const struct mysql_source_activity *a,
 			const struct watermark *from, struct settled *out,
 			struct strbuf *reason, struct error *err)
 {
-	struct mysql_source_server server;
-	struct strlist ahead = STRLIST_INIT;
-	const char *shares;
-	int rc;
+	const char *shares = mysql_source_server_shares(server, a->applies);
 
-	mysql_source_server_foresee(c->db, &ahead);
-	rc = mysql_client_ask_ahead(c->db, &ahead, err);
-	if (!rc)
-		rc = mysql_source_server_read(c->db, &server, err);
-	mysql_client_forget_ahead(c->db);
-	if (rc)
-		return rc;
-	shares = mysql_source_server_shares(&server, a->applies);
 	if (shares)
 		reason_add(reason, "the source is %s", shares);
 	if (mysql_source_activity_explain(a, reason) || shares)
 		settle_weaken(out, GUARANTEE_LAG);
-	rc = settle_flushed(c, &server, from, out, reason, err);
-	mysql_source_server_release(&server);
-	return rc;
+	return settle_flushed(c, server, from, out, reason, err);
 }
 
 static int settle_against_mark(struct mysql_source *c,
@@ -135,15 +147,16 @@ static int settle_against_mark(struct mysql_source *c,
 }
 
 /* Look again until no transaction that has written holds the mark more than
- * others do. */
+ * others do. `look`: of the first time. */
 static int settle_look(struct mysql_source *c,
-		       const struct watermark_spec *mark,
+		       const struct watermark_spec *mark, const char *look,
 		       struct mysql_source_looks *looks,
 		       struct mysql_source_activity *a, int64_t *us,
 		       struct error *err)
 {
 	int64_t margin_us = SETTLE_MARGIN_US, pause_us = SETTLE_PAUSE_US;
-	int rc = mysql_source_activity_read(c->db, true, &c->denied, a, err);
+	int rc = mysql_source_activity_take(c->db, true, &c->denied, look, a,
+					    err);
 
 	for (int i = 0; !rc; i++) {
 		bool held;
@@ -188,13 +201,23 @@ static void settle_judge_mark(const struct source_column *column,
 		tick_explain(column->name, TICK_IS_COARSE, out, reason);
 }
 
+/* Take the answers that were asked ahead behind the look. */
+static int settle_rest(struct mysql_source *c, const struct watermark *from,
+		       struct mysql_source_server *server, struct error *err)
+{
+	int rc = mysql_source_idle_take(c, from, err);
+
+	return rc ? rc : mysql_source_server_read(c->db, server, err);
+}
+
 static int settle_timestamp(struct mysql_source *c,
-			    const struct watermark_spec *mark,
+			    const struct watermark_spec *mark, const char *look,
 			    const struct watermark *from, struct settled *out,
 			    struct strbuf *reason, struct error *err)
 {
 	const struct source_column *column = source_mark(&c->paged.layout);
 	struct settle_clock clock = { .days = column->type.kind == TYPE_DATE };
+	struct mysql_source_server server = { 0 };
 	struct mysql_source_looks looks;
 	struct mysql_source_activity a;
 	int64_t us = 0, wall;
@@ -202,16 +225,17 @@ static int settle_timestamp(struct mysql_source *c,
 
 	mysql_source_looks_read(&looks, from->pending);
 	out->pending = mysql_source_looks_json(&looks);
-	rc = settle_look(c, mark, &looks, &a, &us, err);
+	rc = settle_look(c, mark, look, &looks, &a, &us, err);
 	if (rc)
 		goto out;
+	rc = settle_rest(c, from, &server, err);
 	c->looked = mysql_source_looks_json(&looks);
 	if (!mark->settle)
 		us = a.now_us;
 	wall = us;
 	if (column->type.kind != TYPE_TIMESTAMPTZ)
 		clock.zone = mark->time_zone;
-	if (clock.zone)
+	if (!rc && clock.zone)
 		rc = mysql_source_zone_wall_clock(c->db, mark->time_zone, us,
 						  &wall, err);
 	if (!rc)
@@ -221,7 +245,8 @@ static int settle_timestamp(struct mysql_source *c,
 	if (!rc)
 		rc = settle_against_mark(c, &clock, from, out, reason, err);
 	if (!rc)
-		rc = settle_judge(c, &a, from, out, reason, err);
+		rc = settle_judge(c, &server, &a, from, out, reason, err);
+	mysql_source_server_release(&server);
 	settle_judge_mark(column, &looks, mark, out, reason);
 	out->held_by = json_incref(a.held_by);
 	out->lag_us = a.now_us - us;
@@ -362,17 +387,21 @@ static void settle_judge_ids(struct mysql_source *c,
  * open right afterwards. So the maximum is read first, and the transactions
  * second. */
 static int settle_sequence(struct mysql_source *c,
-			   const struct watermark_spec *mark,
+			   const struct watermark_spec *mark, const char *look,
 			   const struct watermark *from, struct settled *out,
 			   struct strbuf *reason, struct error *err)
 {
+	struct mysql_source_server server = { 0 };
 	struct mysql_source_activity open;
 	struct mysql_source_ids ids;
 	int rc = mysql_source_ids_read(c, &ids, err);
 
 	if (!rc)
 		rc = settle_check_counter(c, from, ids.greatest, err);
-	if (!rc)
+	if (!rc && mysql_client_is_ahead(c->db, look))
+		rc = mysql_source_activity_take(c->db, false, &c->denied, look,
+						&open, err);
+	else if (!rc)
 		rc = mysql_source_activity_read(c->db, false, &c->denied, &open,
 						err);
 	if (rc) {
@@ -386,7 +415,10 @@ static int settle_sequence(struct mysql_source *c,
 	settle_keep_id(from, out);
 	settle_judge_ids(c, &ids, out, reason);
 	if (!rc)
-		rc = settle_judge(c, &open, from, out, reason, err);
+		rc = settle_rest(c, from, &server, err);
+	if (!rc)
+		rc = settle_judge(c, &server, &open, from, out, reason, err);
+	mysql_source_server_release(&server);
 	out->held_by = json_incref(open.held_by);
 	out->lag_us =
 		open.oldest_us == INT64_MAX ? 0 : open.now_us - open.oldest_us;
@@ -404,10 +436,12 @@ int mysql_source_settle(struct connector *base,
 {
 	struct mysql_source *c = (struct mysql_source *)base;
 	struct strbuf reason = STRBUF_INIT;
+	char *look = NULL;
 	int rc;
 
 	(void)schema;
 	paged_end_pass(&c->paged);
+	mysql_source_idle_forget(c);
 	json_decref(c->looked);
 	c->looked = NULL;
 	settled_release(out);
@@ -420,9 +454,17 @@ int mysql_source_settle(struct connector *base,
 		return rc;
 	out->guarantee = GUARANTEE_EXACT;
 	settle_engine(&c->paged.layout.table, out, &reason);
-	rc = mark->strategy == STRATEGY_TIMESTAMP
-		     ? settle_timestamp(c, mark, from, out, &reason, err)
-		     : settle_sequence(c, mark, from, out, &reason, err);
+	look = settle_ask(c, mark, from, err);
+	if (!look)
+		rc = -(int)err->code;
+	else
+		rc = mark->strategy == STRATEGY_TIMESTAMP
+			     ? settle_timestamp(c, mark, look, from, out,
+						&reason, err)
+			     : settle_sequence(c, mark, look, from, out,
+					       &reason, err);
+	mysql_client_forget_ahead(c->db);
+	free(look);
 	if (!mark->settle)
 		settle_explain_off(mark, out, &reason);
 	out->reason = strbuf_detach(&reason);

@@ -17,6 +17,11 @@ struct mysql_source {
 	json_t *identity; /* as last told, or NULL */
 	json_t *looked; /* from settle(), for the next run; or NULL */
 	bool denied; /* no right to read performance_schema */
+	/* SQL of users ran, or a view's: what it has left is not known. */
+	bool foreign;
+	char *idle; /* idle.h: a question whose answer was "none", or NULL */
+	char *idle_pass; /* the same, for the pass under way */
+	bool idle_page; /* the page that is open has no rows */
 };
 
 extern const struct connector_ops mysql_connector;
@@ -43,6 +48,13 @@ int mysql_source_look(struct paged_source *base,
 		      struct source_layout *out, struct error *err);
 int mysql_source_tables(struct connector *base, struct table_list *out,
 			struct error *err);
+
+/* identity.c: the questions of mysql_source_identity(), for
+ * mysql_client_ask_ahead(). `described`: what is known of the table; NULL: it
+ * is taken for a table of InnoDB without partitions. */
+int mysql_source_identity_foresee(struct mysql_source *c, const char *table,
+				  const struct source_table *described,
+				  struct strlist *out, struct error *err);
 
 /* query.c: of the dialect. */
 void mysql_source_ordered(struct strbuf *sb, const struct paged_source *base,

@@ -31,15 +31,41 @@ static const char table_indexes_sql[] =
 
 #define TABLE_FIRST_IGNORED 100600
 
+/* Prepared by SQL, which travels with other questions. */
+#define TABLE_PROBE  "PREPARE tidemark_probe FROM ?"
+#define TABLE_PROBED "DEALLOCATE PREPARE tidemark_probe"
+
+static char *table_probe_sql(const char *table, const char *columns)
+{
+	return xstrfmt("SELECT %s FROM %s", columns, table);
+}
+
+/* Has it been prepared ahead, which is to say that it may be? */
+static bool table_is_probed(struct mysql_client *db, const char *sql)
+{
+	struct strlist one = STRLIST_INIT;
+	struct error ignored = ERROR_INIT;
+	bool yes;
+
+	mysql_client_foresee(db, &one, TABLE_PROBE, 1, &sql);
+	yes = one.n && mysql_client_is_ahead(db, one.items[0]) &&
+	      !mysql_client_exec(db, one.items[0], &ignored) &&
+	      !mysql_client_exec(db, TABLE_PROBED, &ignored);
+	strlist_release(&one);
+	return yes;
+}
+
 int mysql_source_probe(struct mysql_client *db, const struct source_table *t,
 		       const char *columns, struct error *err)
 {
-	char *sql = xstrfmt("SELECT %s FROM %s", columns, t->sql);
+	char *sql = table_probe_sql(t->sql, columns);
 	struct mysql_client_field *fields = NULL;
 	struct error why = ERROR_INIT;
 	size_t n = 0;
-	int rc = mysql_client_describe(db, sql, &fields, &n, NULL, &why);
+	int rc = 0;
 
+	if (!table_is_probed(db, sql))
+		rc = mysql_client_describe(db, sql, &fields, &n, NULL, &why);
 	mysql_client_fields_free(fields, n);
 	free(sql);
 	if (rc && why.code != ERROR_SCHEMA)
@@ -134,27 +160,54 @@ static const char *table_index_is_usable(struct mysql_client *db)
 		       : "1";
 }
 
+static void table_foresee_layout(struct mysql_client *db,
+				 const char *const params[4],
+				 struct strlist *out)
+{
+	char *sql = xstrfmt(table_indexes_sql, table_index_is_usable(db));
+
+	mysql_client_foresee(db, out, sql, 2, params);
+	mysql_source_columns_foresee(db, params, out);
+	free(sql);
+}
+
+static void table_foresee_probe(struct mysql_client *db,
+				const struct source_table *t,
+				struct strlist *out)
+{
+	char *sql = table_probe_sql(t->sql, "*");
+	const char *params[] = { sql };
+
+	mysql_client_foresee(db, out, TABLE_PROBE, 1, params);
+	mysql_client_foresee(db, out, TABLE_PROBED, 0, NULL);
+	free(sql);
+}
+
 int mysql_source_table_foresee(struct mysql_client *db, const char *table,
-			       bool layout, struct strlist *out,
-			       struct error *err)
+			       unsigned what, struct source_table *named,
+			       struct strlist *out, struct error *err)
 {
 	struct table_name name = { NULL, NULL, NULL };
+	struct source_table t;
 	int rc = table_parse(db, table, &name, err);
 
+	memset(&t, 0, sizeof(t));
 	if (!rc) {
 		const char *params[] = { name.schema, name.name, name.schema,
 					 name.name };
-		char *sql =
-			xstrfmt(table_indexes_sql, table_index_is_usable(db));
 
+		table_fill_names(&t, &name);
 		mysql_client_foresee(db, out, table_sql, 4, params);
-		if (layout)
-			mysql_client_foresee(db, out, sql, 2, params);
-		if (layout)
-			mysql_source_columns_foresee(db, params, out);
-		free(sql);
+		if (what & TABLE_LAYOUT)
+			table_foresee_layout(db, params, out);
+		if (what & TABLE_WHOLE)
+			table_foresee_probe(db, &t, out);
 	}
 	table_name_release(&name);
+	if (named)
+		*named = t;
+	else
+		source_table_release(&t);
 	return rc;
 }
 

@@ -16,10 +16,10 @@ MOST = {
     ("postgres", "timestamp", "postgres"): (7, 6),
     ("postgres", "xmin", "postgres"): (9, 6),
     ("postgres", "sequence", "postgres"): (8, 6),
-    ("mariadb", "timestamp", "mariadb"): (17, 9),
-    ("mariadb", "sequence", "mariadb"): (18, 9),
-    ("mysql", "timestamp", "mysql"): (17, 9),
-    ("mysql", "sequence", "mysql"): (18, 9),
+    ("mariadb", "timestamp", "mariadb"): (4, 5),
+    ("mariadb", "sequence", "mariadb"): (4, 5),
+    ("mysql", "timestamp", "mysql"): (4, 5),
+    ("mysql", "sequence", "mysql"): (4, 5),
     ("postgres", "timestamp", "clickhouse"): (7, 14),
 }
 TRIES = 5
