@@ -121,11 +121,6 @@ struct mysql_target_plan {
 	struct strlist pulled; /* in a dry run: columns that there are now */
 };
 extern const struct plan_engine mysql_target_plan_engine;
-/* The questions of a plan for a table that is there and stays as it is. */
-void mysql_target_plan_foresee(struct mysql_client *db,
-			       const struct place *place,
-			       const struct target *target,
-			       struct strlist *out);
 /* A table, by its quoted name. */
 int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
 			  struct error *err);
@@ -170,10 +165,12 @@ bool mysql_target_signature_same(const struct catalog_table *a,
 int mysql_target_lock_take(struct mysql_target *d, enum mysql_target_lock kind,
 			   const char *pipeline, int seconds,
 			   struct error *err);
-/* Add the question that takes or releases it to d->ahead. */
+/* Add the question that takes or releases it. */
 void mysql_target_lock_foresee(struct mysql_target *d,
+			       const struct place *place,
 			       enum mysql_target_lock kind,
-			       const char *pipeline, int seconds, bool take);
+			       const char *pipeline, int seconds, bool take,
+			       struct strlist *out);
 void mysql_target_lock_release(struct mysql_target *d,
 			       enum mysql_target_lock kind);
 /* End the session of that number (a text), if it has one of the pipeline's
@@ -315,6 +312,10 @@ int mysql_target_refresh_settle(struct mysql_target *d,
 void mysql_target_refresh_foresee(struct mysql_client *db,
 				  const struct place *place,
 				  const char *pipeline, struct strlist *out);
+/* Are they asked ahead? */
+bool mysql_target_refresh_is_ahead(struct mysql_client *db,
+				   const struct place *place,
+				   const char *pipeline);
 /* Write the next mark beside the old one, in a transaction of its own, before
  * the tables are swapped. It takes the old mark's place afterwards. */
 int mysql_target_refresh_announce(struct mysql_target *d,
@@ -404,6 +405,9 @@ int mysql_target_session_begin(struct mysql_target *d, struct error *err);
 /* Tell the server how long a wait may last: the lease; 0: leave it. */
 int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
 			       struct error *err);
+/* Its question, if it has one. */
+void mysql_target_session_lease_foresee(struct mysql_target *d,
+					int64_t lease_us, struct strlist *out);
 /* Behind COMMIT: as mysql_target_session_rollback, without ROLLBACK. */
 void mysql_target_session_end(struct mysql_target *d);
 /* Roll back what is open, if the connection still lives. */

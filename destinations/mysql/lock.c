@@ -76,17 +76,19 @@ static int lock_refuse(struct mysql_target *d, enum mysql_target_lock kind,
 }
 
 void mysql_target_lock_foresee(struct mysql_target *d,
+			       const struct place *place,
 			       enum mysql_target_lock kind,
-			       const char *pipeline, int seconds, bool take)
+			       const char *pipeline, int seconds, bool take,
+			       struct strlist *out)
 {
-	char *name = mysql_target_lock_name(&d->place, kind, pipeline);
+	char *name = mysql_target_lock_name(place, kind, pipeline);
 	char *wait = xstrfmt("%d", seconds);
 	const char *params[] = { name, wait };
 
 	if (take && !d->held[kind])
-		mysql_client_foresee(d->db, &d->ahead, take_sql, 2, params);
+		mysql_client_foresee(d->db, out, take_sql, 2, params);
 	else if (!take)
-		mysql_client_foresee(d->db, &d->ahead, release_sql, 1, params);
+		mysql_client_foresee(d->db, out, release_sql, 1, params);
 	free(wait);
 	free(name);
 }

@@ -4,10 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/failpoint.h"
 #include "core/data/table_name.h"
-#include "destinations/mysql/owned.h"
-
-/* The server process of a client that was killed lingers a moment. */
-#define LOAD_WAIT 10
+#include "destinations/mysql/ahead.h"
 
 /* Pipelines that append to one table share its numbers, which rows_total is
  * the highest of. */
@@ -17,7 +14,7 @@
 	" t WHERE t.target = w.target)\n"                                      \
 	"  ELSE w.rows_total END"
 
-static const struct mark_statement read_mark = {
+const struct mark_statement mysql_target_read_mark = {
 	READ_COLUMNS "\nFROM " SQL_MARKS " w WHERE w.pipeline = ?",
 	{ MARK_SHARED, MARK_PIPELINE },
 	"?ttt",
@@ -39,7 +36,7 @@ static const struct mark_statement read_held = {
 };
 
 /* And the marks that others have of the target. */
-static const struct mark_statement read_all = {
+const struct mark_statement mysql_target_read_all = {
 	READ_COLUMNS ", w.pipeline = ?, w.pipeline\n"
 		     "FROM " SQL_MARKS " w WHERE w.pipeline = ?\n"
 		     "  OR w.target = ? AND w.watermark IS NOT NULL ORDER BY "
@@ -187,7 +184,8 @@ static const struct sql_mark_engine mysql_target_marks = {
 int mysql_target_mark_read(struct mysql_target *d, const char *pipeline,
 			   struct checkpoint *out, struct error *err)
 {
-	return sql_mark_read(&d->mark, &read_mark, NULL, pipeline, out, err);
+	return sql_mark_read(&d->mark, &mysql_target_read_mark, NULL, pipeline,
+			     out, err);
 }
 
 int mysql_target_mark_check_fence(struct mysql_target *d,
@@ -273,33 +271,11 @@ int mysql_target_mark_begin(struct sql_mark *m, bool rows, struct error *err)
 {
 	struct mysql_target *d = (struct mysql_target *)m;
 	int rc = mysql_target_lock_take(d, LOCK_LOAD, d->target->pipeline,
-					LOAD_WAIT, err);
+					MYSQL_TARGET_LOAD_WAIT, err);
 
 	if (!rc)
 		rc = mysql_target_session_begin(d, err);
 	return rc ? rc : mark_lock_row(d, rows, err);
-}
-
-static void mark_foresee(struct sql_mark *m, const char *sql,
-			 const struct sql_values *values)
-{
-	struct mysql_target *d = (struct mysql_target *)m;
-
-	mysql_client_foresee(d->db, &d->ahead, sql, (int)values->n,
-			     values->texts);
-}
-
-/* A lock that somebody else holds is not had by then, and its release does
- * nothing. */
-static int mark_resume_ahead(struct mysql_target *d, const char *pipeline,
-			     struct error *err)
-{
-	const struct mark_facts facts = sql_mark_of(pipeline);
-
-	mysql_target_lock_foresee(d, LOCK_LOAD, pipeline, LOAD_WAIT, true);
-	sql_mark_tell(&d->mark, &read_mark, NULL, &facts, mark_foresee);
-	mysql_target_lock_foresee(d, LOCK_LOAD, pipeline, LOAD_WAIT, false);
-	return mysql_client_ask_ahead(d->db, &d->ahead, err);
 }
 
 /* The server may still be busy with what a killed predecessor has sent. */
@@ -308,14 +284,15 @@ static int mark_resume(struct mark_keeper *k, struct checkpoint *out,
 {
 	struct mysql_target *d = (struct mysql_target *)k;
 	const char *pipeline = d->target->pipeline;
-	int rc = mark_resume_ahead(d, pipeline, err);
+	int rc = mysql_target_ahead_resume(d, err);
 
 	if (!rc)
-		rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline, LOAD_WAIT,
-					    err);
+		rc = mysql_target_lock_take(d, LOCK_LOAD, pipeline,
+					    MYSQL_TARGET_LOAD_WAIT, err);
 	if (!rc)
 		rc = mysql_target_mark_read(d, pipeline, out, err);
 	mysql_target_lock_release(d, LOCK_LOAD);
+	mysql_client_forget_ahead(d->db);
 	return rc ? rc : sql_mark_resume(&d->mark, d->target, out, err);
 }
 
@@ -329,20 +306,6 @@ static const char look_sql[] =
 	"  (?, '" NAME_WATERMARK_TABLE "')";
 #define LOOK_PARAMS(p)                                                         \
 	(p)->table, OWNED_MARK_PARAMS(p), (p)->database, (p)->table
-
-/* Is the table of marks there, and what is in it? */
-static int mark_look_ahead(struct mysql_target *d, const struct place *place,
-			   const struct mark_place *at, const char *pipeline,
-			   struct error *err)
-{
-	const struct mark_facts facts = sql_mark_of(pipeline);
-	const char *params[] = { LOOK_PARAMS(place) };
-
-	mysql_client_foresee(d->db, &d->ahead, look_sql, ARRAY_SIZE(params),
-			     params);
-	sql_mark_tell(&d->mark, &read_all, at, &facts, mark_foresee);
-	return mysql_client_ask_ahead(d->db, &d->ahead, err);
-}
 
 static int mark_look_at(struct mysql_target *d, const struct place *place,
 			struct mark_found *out, struct error *err)
@@ -370,6 +333,7 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 	struct mysql_target *d = (struct mysql_target *)k;
 	struct place *place = xcalloc(1, sizeof(*place));
 	int rc = mysql_target_place_set(place, d->db, target, err);
+	const char *params[] = { LOOK_PARAMS(place) };
 
 	out->own = place;
 	if (rc)
@@ -377,7 +341,11 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 	out->at = mark_place_of(place);
 	out->where = "the destination";
 	if (look == MARK_LOOK_ALL)
-		rc = mark_look_ahead(d, place, &out->at, target->pipeline, err);
+		rc = mysql_target_ahead_recover(
+			d, place, target,
+			&(struct mysql_target_look){
+				look_sql, ARRAY_SIZE(params), params },
+			err);
 	if (!rc && look != MARK_LOOK_NAMES)
 		rc = mark_look_at(d, place, out, err);
 	return rc;
@@ -387,8 +355,8 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 			 const char *pipeline, struct checkpoint *out,
 			 struct error *err)
 {
-	return sql_mark_read_all((struct sql_mark *)k, &read_all, &f->at,
-				 pipeline, out, err);
+	return sql_mark_read_all((struct sql_mark *)k, &mysql_target_read_all,
+				 &f->at, pipeline, out, err);
 }
 
 static void mark_lose(struct mark_found *f)

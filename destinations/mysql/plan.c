@@ -5,71 +5,17 @@
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
 #include "destinations/common/refusals.h"
-#include "destinations/mysql/owned.h"
-
-static const char surroundings_sql[] =
-	"SELECT COUNT(*),\n"
-	"  (SELECT engine FROM information_schema.tables\n"
-	"   WHERE table_schema = ?\n"
-	"     AND table_name = '" NAME_WATERMARK_TABLE "'),\n"
-	"  (SELECT table_type FROM information_schema.tables\n"
-	"   WHERE table_schema = ? AND table_name = ?),\n"
-	"  (SELECT COUNT(*) FROM information_schema.columns\n"
-	"   WHERE table_schema = ? AND table_name = ?),\n"
-	"  (SELECT COUNT(*) FROM information_schema.views\n"
-	"   WHERE table_schema = ? AND table_name = ?\n"
-	"     AND security_type = 'INVOKER'),\n"
-	"  " OWNED_MARK_FAULT "\n"
-	"FROM information_schema.schemata WHERE schema_name = ?";
-#define PLAN_AROUND_PARAMS(p)                                                  \
-	(p)->database, (p)->database, (p)->table, (p)->database, (p)->table,   \
-		(p)->database, (p)->table, OWNED_MARK_PARAMS(p), (p)->database
-
-static char *plan_history_sql(const struct place *place)
-{
-	return xstrfmt("SELECT created_target, watermark IS NOT NULL,\n"
-		       "  target_rows FROM %s\n"
-		       "WHERE pipeline = ? AND target = ?",
-		       place->watermark);
-}
-
-static char *plan_rows_sql(const char *table)
-{
-	return xstrfmt("SELECT 1 FROM %s LIMIT 1", table);
-}
-
-/* MySQL is asked for the user's rights in between. The rows are asked for
- * twice, by the plan and by the load. */
-void mysql_target_plan_foresee(struct mysql_client *db,
-			       const struct place *place,
-			       const struct target *target, struct strlist *out)
-{
-	const char *around[] = { PLAN_AROUND_PARAMS(place) };
-	const char *history[] = { target->pipeline, place->table };
-	char *known = plan_history_sql(place);
-	char *rows = plan_rows_sql(place->rows);
-
-	mysql_target_catalog_foresee(db, place->database, place->base, out);
-	if (!mysql_client_is_mariadb(db))
-		mysql_client_foresee(db, out, "SHOW GRANTS", 0, NULL);
-	mysql_client_foresee(db, out, surroundings_sql, ARRAY_SIZE(around),
-			     around);
-	mysql_client_foresee(db, out, known, ARRAY_SIZE(history), history);
-	mysql_client_foresee(db, out, rows, 0, NULL);
-	mysql_client_foresee(db, out, rows, 0, NULL);
-	free(known);
-	free(rows);
-}
+#include "destinations/mysql/ahead.h"
 
 static int plan_look_around(struct mysql_target_plan *plan,
 			    struct mysql_client *db, struct error *err)
 {
 	struct mysql_target_surroundings *out = &plan->around;
 	const struct place *place = plan->base.place;
-	const char *params[] = { PLAN_AROUND_PARAMS(place) };
+	const char *params[] = { AHEAD_AROUND_PARAMS(place) };
 	struct mysql_client_result *r = NULL;
 	const char *readable;
-	int rc = mysql_client_query(db, &r, surroundings_sql, "1t??tt?",
+	int rc = mysql_client_query(db, &r, mysql_target_around_sql, "1t??tt?",
 				    ARRAY_SIZE(params), params, err);
 
 	if (!rc) {
@@ -101,7 +47,7 @@ static int plan_history(struct plan *plan, struct mysql_client *db,
 
 	if (!plan->has_watermark)
 		return 0;
-	sql = plan_history_sql(plan->place);
+	sql = mysql_target_history_sql(plan->place);
 	rc = mysql_client_query(db, &r, sql, "ttt", 2, params, err);
 	if (!rc && mysql_client_rows(r)) {
 		plan->known = true;
@@ -379,7 +325,7 @@ static int mysql_target_plan_ddl(struct plan *base, struct error *err)
 int mysql_target_has_rows(struct mysql_client *db, const char *table, bool *out,
 			  struct error *err)
 {
-	char *sql = plan_rows_sql(table);
+	char *sql = mysql_target_rows_sql(table);
 	struct mysql_client_result *r = NULL;
 	int rc = mysql_client_query(db, &r, sql, "t", 0, NULL, err);
 

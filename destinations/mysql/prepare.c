@@ -4,7 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "destinations/common/prepare.h"
-#include "destinations/mysql/internal.h"
+#include "destinations/mysql/ahead.h"
 
 /* Seconds that another one's DDL may take, or a killed one's transaction. */
 #define PREPARE_WAIT 10
@@ -241,20 +241,6 @@ static void prepare_end_predecessor(struct mysql_target *d,
 			  err.message);
 }
 
-/* All that a run with nothing to do asks. */
-static int prepare_ask_ahead(struct mysql_target *d,
-			     const struct target *target, struct error *err)
-{
-	struct strlist ahead = STRLIST_INIT;
-
-	if (target->preview || target->refresh)
-		return 0;
-	mysql_target_refresh_foresee(d->db, &d->place, target->pipeline,
-				     &ahead);
-	mysql_target_plan_foresee(d->db, &d->place, target, &ahead);
-	return mysql_client_ask_ahead(d->db, &ahead, err);
-}
-
 int mysql_target_prepare(struct destination *base, const struct target *target,
 			 struct error *err)
 {
@@ -275,7 +261,7 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 		rc = mysql_target_lock_take(d, LOCK_REFRESH, target->pipeline,
 					    REFRESH_WAIT, err);
 	if (!rc)
-		rc = prepare_ask_ahead(d, target, err);
+		rc = mysql_target_ahead_prepare(d, target, err);
 	if (!rc && !target->preview)
 		rc = mysql_target_refresh_settle(d, &d->place, target->pipeline,
 						 err);
@@ -288,7 +274,8 @@ int mysql_target_prepare(struct destination *base, const struct target *target,
 					    : d->place.rows;
 		rc = prepare_session(d, &plan, err);
 	}
-	mysql_client_forget_ahead(d->db);
+	if (rc)
+		mysql_client_forget_ahead(d->db);
 	plan_release(&plan.base);
 	return mysql_target_blame(d, target, rc, err);
 }

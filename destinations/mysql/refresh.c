@@ -85,6 +85,19 @@ void mysql_target_refresh_foresee(struct mysql_client *db,
 	free(retired);
 }
 
+bool mysql_target_refresh_is_ahead(struct mysql_client *db,
+				   const struct place *place,
+				   const char *pipeline)
+{
+	struct strlist ahead = STRLIST_INIT;
+	bool yes;
+
+	mysql_target_refresh_foresee(db, place, pipeline, &ahead);
+	yes = ahead.n && mysql_client_is_ahead(db, ahead.items[0]);
+	strlist_release(&ahead);
+	return yes;
+}
+
 /* Look which of the two tables aside exist. The mark is read behind this. */
 static int refresh_look(struct mysql_client *db, const struct place *place,
 			bool *building, bool *any, struct error *err)

@@ -83,17 +83,18 @@ static char *session_level_sql(const struct mysql_client *db)
 	return xstrfmt(level_sql, mysql_client_isolation_name(db));
 }
 
-static char *session_idle_sql(const struct mysql_target *d)
+static char *session_idle_sql(int seconds)
 {
-	return xstrfmt("SET SESSION idle_transaction_timeout = %d",
-		       d->idle_seconds);
+	return xstrfmt("SET SESSION idle_transaction_timeout = %d", seconds);
 }
 
 /* All that a session is asked whose server has nothing unusual. */
 static void session_foresee(struct mysql_client *db, struct strlist *out,
 			    void *ctx)
 {
-	char *idle = session_idle_sql(ctx), *level = session_level_sql(db);
+	const struct mysql_target *d = ctx;
+	char *idle = session_idle_sql(d->idle_seconds);
+	char *level = session_level_sql(db);
 
 	mysql_client_foresee(db, out, session_sql, 0, NULL);
 	if (mysql_client_is_mariadb(db))
@@ -156,7 +157,7 @@ static int session_set_level(struct mysql_target *d, struct mysql_client *db,
 static int session_pin(struct mysql_target *d, struct mysql_client *db,
 		       struct error *err)
 {
-	char *idle = session_idle_sql(d);
+	char *idle = session_idle_sql(d->idle_seconds);
 	int rc;
 
 	session_dialect(d, db);
@@ -207,10 +208,28 @@ int mysql_target_session_begin(struct mysql_target *d, struct error *err)
 	return rc ? rc : mysql_client_exec(d->db, "START TRANSACTION", err);
 }
 
+static int session_lease_seconds(int64_t lease_us)
+{
+	return (int)((lease_us + US_PER_SECOND - 1) / US_PER_SECOND);
+}
+
+void mysql_target_session_lease_foresee(struct mysql_target *d,
+					int64_t lease_us, struct strlist *out)
+{
+	int seconds = session_lease_seconds(lease_us);
+	char *sql;
+
+	if (!lease_us || seconds == d->idle_seconds || !d->dialect.mariadb)
+		return;
+	sql = session_idle_sql(seconds);
+	mysql_client_foresee(d->db, out, sql, 0, NULL);
+	free(sql);
+}
+
 int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
 			       struct error *err)
 {
-	int seconds = (int)((lease_us + US_PER_SECOND - 1) / US_PER_SECOND);
+	int seconds = session_lease_seconds(lease_us);
 	char *sql;
 	int rc;
 
@@ -219,7 +238,7 @@ int mysql_target_session_lease(struct mysql_target *d, int64_t lease_us,
 	d->idle_seconds = seconds;
 	if (!d->dialect.mariadb)
 		return 0;
-	sql = session_idle_sql(d);
+	sql = session_idle_sql(seconds);
 	rc = mysql_client_exec(d->db, sql, err);
 	free(sql);
 	return rc;

@@ -16,10 +16,10 @@ MOST = {
     ("postgres", "timestamp", "postgres"): (7, 6),
     ("postgres", "xmin", "postgres"): (9, 6),
     ("postgres", "sequence", "postgres"): (8, 6),
-    ("mariadb", "timestamp", "mariadb"): (4, 5),
-    ("mariadb", "sequence", "mariadb"): (4, 5),
-    ("mysql", "timestamp", "mysql"): (4, 5),
-    ("mysql", "sequence", "mysql"): (4, 5),
+    ("mariadb", "timestamp", "mariadb"): (4, 3),
+    ("mariadb", "sequence", "mariadb"): (4, 3),
+    ("mysql", "timestamp", "mysql"): (4, 3),
+    ("mysql", "sequence", "mysql"): (4, 3),
     ("postgres", "timestamp", "clickhouse"): (7, 14),
 }
 TRIES = 5
@@ -96,3 +96,34 @@ def test_ten_idle_pipelines_ask_no_more_than_this(tidemark, make_database,
         if all(map(operator.le, counted, MOST_OF_TEN)):
             return
     raise AssertionError(f"{counted} round trips, at most {MOST_OF_TEN}")
+
+
+# To the source and the destination.
+MOST_OF_TEN_ITEMS = {"mariadb": (31, 21), "mysql": (31, 21)}
+
+
+@pytest.mark.parametrize("kind", MOST_OF_TEN_ITEMS)
+def test_ten_idle_tables_ask_no_more_than_this(tidemark, make_source,
+                                               make_destination, make_proxy,
+                                               kind):
+    ends = [make_source(kind), make_destination(kind)]
+    proxies = [make_proxy(end, DISTANCE) for end in ends]
+    for i in range(TABLES):
+        workload.create_items(ends[0], f"t{i}", rows=2)
+        sync_items(tidemark, *ends, "timestamp", name=f"p{i}",
+                   table=f"t{i}")
+    tidemark.run()
+    workload.settle(ends[0])
+    tidemark.run()
+    for name, proxy, end in zip(("source", "warehouse"), proxies, ends):
+        tidemark.connect(name, proxy.connection(end))
+    tidemark.write_config()
+    for _ in range(TRIES):
+        before = [proxy.round_trips for proxy in proxies]
+        tidemark.run("--jobs", "1")
+        counted = tuple(proxy.round_trips - old
+                        for proxy, old in zip(proxies, before))
+        if all(map(operator.le, counted, MOST_OF_TEN_ITEMS[kind])):
+            return
+    raise AssertionError(
+        f"{counted} round trips, at most {MOST_OF_TEN_ITEMS[kind]}")
