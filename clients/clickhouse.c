@@ -89,6 +89,7 @@ static int clickhouse_do(struct clickhouse *c, const char *sql, bool once,
 	struct http_response response;
 	int rc;
 
+	clickhouse_forget_ahead(c);
 	http_response_init(&response);
 	rc = clickhouse_ask(c, sql, once, &response, err);
 	if (!rc)
@@ -155,8 +156,9 @@ static int clickhouse_check_shape(const struct clickhouse *c,
 	return rc;
 }
 
-int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
-		     struct clickhouse_rows *out, struct error *err)
+int clickhouse_query_anew(struct clickhouse *c, const char *sql,
+			  const char *shape, struct clickhouse_rows *out,
+			  struct error *err)
 {
 	struct http_response response;
 	char *whole = xstrfmt("%s\nFORMAT TabSeparated", sql);
@@ -177,6 +179,25 @@ int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 		rc = clickhouse_check_shape(c, &response, shape, out, err);
 	http_response_release(&response);
 	free(whole);
+	return rc;
+}
+
+int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
+		     struct clickhouse_rows *out, struct error *err)
+{
+	char *text = clickhouse_take_ahead(c, sql);
+	int rc;
+
+	if (!text)
+		return clickhouse_query_anew(c, sql, shape, out, err);
+	rc = clickhouse_rows_parse(out, text, strlen(text), err);
+	if (rc)
+		error_prefix(err, "%s", c->shown);
+	else
+		rc = clickhouse_rows_check(out, shape, c->shown, err);
+	if (rc)
+		clickhouse_rows_release(out);
+	free(text);
 	return rc;
 }
 
@@ -206,6 +227,7 @@ int clickhouse_insert(struct clickhouse *c, const char *sql, const char *token,
 	char *path;
 	int rc;
 
+	clickhouse_forget_ahead(c);
 	strbuf_addstr(&query, sql);
 	clickhouse_add_token(&query, token);
 	/* A column that has got another type meanwhile is an error. A cast
@@ -334,6 +356,7 @@ void clickhouse_close(struct clickhouse *c)
 	if (!c)
 		return;
 	clickhouse_select_end(c);
+	clickhouse_forget_ahead(c);
 	http_close(c->http);
 	http_response_release(&c->response);
 	strbuf_release(&c->waiting);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "clients/http.h"
+#include "core/base/strlist.h"
 
 struct clickhouse;
 
@@ -51,6 +52,16 @@ struct clickhouse_rows {
  * no rows. `shape` is the expected answer, see answer.h. */
 int clickhouse_query(struct clickhouse *c, const char *sql, const char *shape,
 		     struct clickhouse_rows *out, struct error *err);
+/* Questions that are about to be asked by clickhouse_query() are asked ahead,
+ * in one request. Each is one SELECT that may stand in brackets, and none
+ * depends on another: the server answers them in any order. Its answer is taken
+ * once. Rows that are written, and any other statement, drop what is left, and
+ * clickhouse_forget_ahead(). If one of the questions fails, each is asked when
+ * its turn comes. Releases `questions`. An error only if the server is away. */
+int clickhouse_ask_ahead(struct clickhouse *c, struct strlist *questions,
+			 struct error *err);
+bool clickhouse_is_ahead(const struct clickhouse *c, const char *sql);
+void clickhouse_forget_ahead(struct clickhouse *c);
 int clickhouse_rows_check(const struct clickhouse_rows *r, const char *shape,
 			  const char *where, struct error *err);
 void clickhouse_rows_release(struct clickhouse_rows *r);

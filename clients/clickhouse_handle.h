@@ -21,7 +21,19 @@ struct clickhouse {
 	struct strbuf waiting; /* bytes of it, from `taken` on */
 	size_t taken;
 	const char *headers[5];
+	/* Asked ahead, and the answers' texts; NULL: taken. */
+	struct strlist ahead;
+	char **answers;
+	size_t answers_room;
 };
+
+/* In clickhouse_ahead.c: the text of an answer that was asked ahead, which the
+ * caller frees; NULL: it was not. */
+char *clickhouse_take_ahead(struct clickhouse *c, const char *sql);
+/* clickhouse_query(), whatever was asked ahead. */
+int clickhouse_query_anew(struct clickhouse *c, const char *sql,
+			  const char *shape, struct clickhouse_rows *out,
+			  struct error *err);
 
 /* CONFIG: an unknown option, or a value that it cannot have. */
 int clickhouse_take_options(const struct url *url, bool *packs,

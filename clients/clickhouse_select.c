@@ -204,6 +204,7 @@ int clickhouse_select(struct clickhouse *c, const char *sql, size_t width,
 	int rc;
 
 	clickhouse_select_end(c);
+	clickhouse_forget_ahead(c);
 	c->path = clickhouse_path(c, false, NULL);
 	c->sql = xstrfmt("SELECT toUInt8(%d), %s\n"
 			 "FORMAT RowBinaryWithNamesAndTypes",

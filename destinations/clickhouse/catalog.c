@@ -39,22 +39,17 @@ void clickhouse_target_catalog_release(struct catalog_table *t)
 	clickhouse_target_catalog_init(t);
 }
 
-static int catalog_ask(struct clickhouse *db, const char *database,
-		       const char *name, struct clickhouse_rows *out,
-		       struct error *err)
+char *clickhouse_target_catalog_sql(const char *database, const char *name)
 {
 	struct strbuf a = STRBUF_INIT, b = STRBUF_INIT;
 	char *sql;
-	int rc;
 
 	clickhouse_quote_text(&a, database);
 	clickhouse_quote_text(&b, name);
 	sql = xstrfmt(catalog_sql, a.data, b.data, a.data, b.data);
-	rc = clickhouse_query(db, sql, "ttttttt", out, err);
-	free(sql);
 	strbuf_release(&a);
 	strbuf_release(&b);
-	return rc;
+	return sql;
 }
 
 static void catalog_take_columns(struct catalog_table *t,
@@ -84,8 +79,10 @@ int clickhouse_target_catalog_read(struct clickhouse *db, const char *database,
 				   struct error *err)
 {
 	struct clickhouse_rows rows;
-	int rc = catalog_ask(db, database, name, &rows, err);
+	char *sql = clickhouse_target_catalog_sql(database, name);
+	int rc = clickhouse_query(db, sql, "ttttttt", &rows, err);
 
+	free(sql);
 	clickhouse_target_catalog_release(out);
 	if (rc)
 		return rc;

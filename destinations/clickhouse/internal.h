@@ -99,6 +99,8 @@ void clickhouse_target_catalog_release(struct catalog_table *t);
 int clickhouse_target_catalog_read(struct clickhouse *db, const char *database,
 				   const char *name, struct catalog_table *out,
 				   struct error *err);
+/* Its question; caller frees. */
+char *clickhouse_target_catalog_sql(const char *database, const char *name);
 const struct catalog_column *
 clickhouse_target_catalog_find(const struct catalog_table *t, const char *name);
 /* As the comment of a table or view says. */
@@ -269,6 +271,31 @@ int clickhouse_target_mark_advance(struct clickhouse_target *d,
 /* Undo the row of a refresh that ends without finish(), as far as possible. */
 void clickhouse_target_mark_give_back(struct clickhouse_target *d);
 char *clickhouse_target_mark_new_id(const char *prefix);
+/* ahead.c: what an idle run asks, in few requests. */
+/* The questions of recover() and, for a run, of its plan: the catalog's. */
+int clickhouse_target_ahead_recover(struct clickhouse_target *d,
+				    const struct place *place,
+				    const struct target *target,
+				    struct error *err);
+/* The marks, whose table has no fault: for recover() and the plan. */
+int clickhouse_target_ahead_marks(struct clickhouse_target *d,
+				  const struct place *place,
+				  const char *pipeline, struct error *err);
+/* Behind a plan that changes nothing: the questions of prepare(), and those of
+ * recover() behind it. `rows`: whether there are any comes first. */
+int clickhouse_target_ahead_prepare(struct clickhouse_target *d,
+				    const struct plan *plan, bool rows,
+				    struct error *err);
+/* The questions of other files; caller frees. */
+char *clickhouse_target_database_sql(const struct place *place);
+char *clickhouse_target_rows_sql(const struct place *place);
+char *clickhouse_target_mark_table_sql(const struct place *place);
+char *clickhouse_target_mark_sql(const struct place *place,
+				 const char *pipeline, const char *question);
+char *clickhouse_target_mark_all_sql(const struct place *place,
+				     const char *pipeline);
+char *clickhouse_target_leftovers_sql(const struct place *place);
+
 /* recover.c */
 int clickhouse_target_resume(struct mark_keeper *k, struct checkpoint *out,
 			     struct error *err);

@@ -40,13 +40,9 @@ static const char fault_sql[] =
 	"      > 0, 'has computed columns',\n"
 	"    ''), name = '" CLICKHOUSE_TARGET_MARK_ROWS "')\n";
 
-int clickhouse_target_mark_has_table(struct clickhouse_target *d,
-				     const struct place *place, bool *out,
-				     bool *durable, struct error *err)
+char *clickhouse_target_mark_table_sql(const struct place *place)
 {
-	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT, database = STRBUF_INIT;
-	int rc;
 
 	clickhouse_quote_text(&database, place->database);
 	strbuf_addstr(&sql,
@@ -58,7 +54,18 @@ int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 		    "  ('" NAME_WATERMARK_TABLE
 		    "', '" CLICKHOUSE_TARGET_MARK_ROWS "')",
 		    database.data);
-	rc = clickhouse_query(d->db, sql.data, "1ttt", &rows, err);
+	strbuf_release(&database);
+	return strbuf_detach(&sql);
+}
+
+int clickhouse_target_mark_has_table(struct clickhouse_target *d,
+				     const struct place *place, bool *out,
+				     bool *durable, struct error *err)
+{
+	struct clickhouse_rows rows;
+	char *sql = clickhouse_target_mark_table_sql(place);
+	int rc = clickhouse_query(d->db, sql, "1ttt", &rows, err);
+
 	if (!rc)
 		rc = mark_keeper_check(
 			CLICKHOUSE_TARGET_MARK_ROWS, clickhouse_shown(d->db),
@@ -67,8 +74,7 @@ int clickhouse_target_mark_has_table(struct clickhouse_target *d,
 	if (durable)
 		*durable = !rc && *clickhouse_cell(&rows, 0, 1) == '0';
 	clickhouse_rows_release(&rows);
-	strbuf_release(&sql);
-	strbuf_release(&database);
+	free(sql);
 	return rc;
 }
 
@@ -112,31 +118,38 @@ void clickhouse_target_mark_write_select(struct strbuf *sb,
 			  "toString(updated_at)");
 }
 
-int clickhouse_target_mark_ask(struct clickhouse_target *d,
-			       const struct place *place, const char *pipeline,
-			       const char *question, struct mark_row *out,
-			       int64_t *answer, struct error *err)
+char *clickhouse_target_mark_sql(const struct place *place,
+				 const char *pipeline, const char *question)
 {
-	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
-	int rc;
 
-	clickhouse_target_mark_row_release(out);
 	clickhouse_target_mark_write_select(&sql, place);
 	if (question)
 		strbuf_addf(&sql, ", (%s)", question);
 	strbuf_addf(&sql, "\nFROM %s\nWHERE pipeline = ", place->marks_rows);
 	clickhouse_quote_text(&sql, pipeline);
 	strbuf_addstr(&sql, "\nORDER BY " NAME_VERSION " DESC LIMIT 1");
-	rc = clickhouse_query(d->db, sql.data,
-			      question ? "tt?tttttttt" : "tt?ttttttt", &rows,
-			      err);
+	return strbuf_detach(&sql);
+}
+
+int clickhouse_target_mark_ask(struct clickhouse_target *d,
+			       const struct place *place, const char *pipeline,
+			       const char *question, struct mark_row *out,
+			       int64_t *answer, struct error *err)
+{
+	struct clickhouse_rows rows;
+	char *sql = clickhouse_target_mark_sql(place, pipeline, question);
+	int rc = clickhouse_query(d->db, sql,
+				  question ? "tt?tttttttt" : "tt?ttttttt",
+				  &rows, err);
+
+	clickhouse_target_mark_row_release(out);
 	if (!rc && rows.n_rows)
 		clickhouse_target_mark_take(out, &rows, 0);
 	if (!rc && rows.n_rows && question)
 		*answer = strtoll(clickhouse_cell(&rows, 0, 10), NULL, 10);
 	clickhouse_rows_release(&rows);
-	strbuf_release(&sql);
+	free(sql);
 	return rc;
 }
 

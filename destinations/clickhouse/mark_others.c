@@ -8,9 +8,11 @@
 
 /* The newest row of each pipeline first: one that has gone to another table
  * since has no mark of this one. */
-static void mark_write_all(struct strbuf *sb, const struct place *place,
-			   const char *pipeline)
+char *clickhouse_target_mark_all_sql(const struct place *place,
+				     const char *pipeline)
 {
+	struct strbuf all = STRBUF_INIT, *sb = &all;
+
 	strbuf_addstr(sb, "SELECT * FROM (");
 	clickhouse_target_mark_write_select(sb, place);
 	strbuf_addf(sb,
@@ -22,6 +24,7 @@ static void mark_write_all(struct strbuf *sb, const struct place *place,
 	clickhouse_quote_text(sb, place->table);
 	strbuf_addstr(sb, " AND " NAME_DELETED
 			  " = 0 AND watermark IS NOT NULL\nORDER BY pipeline");
+	return strbuf_detach(sb);
 }
 
 /* The mark, and those that others have of the target. */
@@ -31,11 +34,9 @@ static int mark_read_rows(struct clickhouse_target *d,
 			  struct error *err)
 {
 	struct clickhouse_rows rows;
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
+	char *sql = clickhouse_target_mark_all_sql(place, pipeline);
+	int rc = clickhouse_query(d->db, sql, "tt?tttttttt", &rows, err);
 
-	mark_write_all(&sql, place, pipeline);
-	rc = clickhouse_query(d->db, sql.data, "tt?tttttttt", &rows, err);
 	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
 		const char *name = clickhouse_cell(&rows, i, 10);
 
@@ -47,7 +48,7 @@ static int mark_read_rows(struct clickhouse_target *d,
 		strlist_add(others, clickhouse_cell(&rows, i, 2));
 	}
 	clickhouse_rows_release(&rows);
-	strbuf_release(&sql);
+	free(sql);
 	return rc;
 }
 
@@ -189,6 +190,8 @@ static int mark_find(struct mark_keeper *k, const struct target *target,
 	out->where = clickhouse_shown(d->db);
 	clickhouse_target_catalog_init(&there);
 	if (!rc && look == MARK_LOOK_ALL)
+		rc = clickhouse_target_ahead_recover(d, place, target, err);
+	if (!rc && look == MARK_LOOK_ALL)
 		rc = clickhouse_target_catalog_read(d->db, place->database,
 						    place->table, &there, err);
 	out->has_target = there.exists;
@@ -212,7 +215,10 @@ static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 	struct clickhouse_target *d = (struct clickhouse_target *)k;
 	struct mark_row row = { .found = false };
 	struct strlist others = STRLIST_INIT;
-	int rc = mark_read_rows(d, f->own, pipeline, &row, &others, err);
+	int rc = clickhouse_target_ahead_marks(d, f->own, pipeline, err);
+
+	if (!rc)
+		rc = mark_read_rows(d, f->own, pipeline, &row, &others, err);
 
 	if (rc) {
 		strlist_release(&others);

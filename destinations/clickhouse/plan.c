@@ -95,16 +95,12 @@ static int plan_has_database(struct clickhouse_target *d,
 			     struct error *err)
 {
 	struct clickhouse_rows rows;
-	struct strbuf sql = STRBUF_INIT;
-	int rc;
+	char *sql = clickhouse_target_database_sql(place);
+	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
 
-	strbuf_addstr(&sql,
-		      "SELECT count() FROM system.databases WHERE name = ");
-	clickhouse_quote_text(&sql, place->database);
-	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
 	*out = !rc && clickhouse_rows_i64(&rows, 0) == 1;
 	clickhouse_rows_release(&rows);
-	strbuf_release(&sql);
+	free(sql);
 	return rc;
 }
 
@@ -218,10 +214,12 @@ static int clickhouse_target_plan_has_rows(const struct plan *plan, bool *out,
 {
 	struct clickhouse_target *d =
 		(struct clickhouse_target *)plan->destination;
-	struct clickhouse_rows rows;
-	char *sql = xstrfmt("SELECT 1 FROM %s LIMIT 1", plan->place->rows);
-	int rc = clickhouse_query(d->db, sql, "t", &rows, err);
+	struct clickhouse_rows rows = { .n_rows = 0 };
+	char *sql = clickhouse_target_rows_sql(plan->place);
+	int rc = clickhouse_target_ahead_prepare(d, plan, true, err);
 
+	if (!rc)
+		rc = clickhouse_query(d->db, sql, "t", &rows, err);
 	if (!rc)
 		*out = rows.n_rows > 0;
 	clickhouse_rows_release(&rows);

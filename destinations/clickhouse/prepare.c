@@ -250,10 +250,10 @@ static int prepare_write(struct clickhouse_target *d,
 	/* A run that dies behind the statement leaves a table that has the
 	 * column, and nothing that says it is empty. */
 	bool early = again && plan->base.known && plan->table.exists;
-	int rc = early ? prepare_mark(d, plan, target, true, plan->table.uuid,
-				      err)
-		       : 0;
+	int rc = clickhouse_target_ahead_prepare(d, &plan->base, false, err);
 
+	if (!rc && early)
+		rc = prepare_mark(d, plan, target, true, plan->table.uuid, err);
 	if (!rc)
 		rc = prepare_ddl(d, plan, target, err);
 	if (!rc)

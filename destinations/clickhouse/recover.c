@@ -4,6 +4,22 @@
 #include "core/base/failpoint.h"
 #include "destinations/clickhouse/internal.h"
 
+char *clickhouse_target_leftovers_sql(const struct place *place)
+{
+	struct strbuf sql = STRBUF_INIT;
+
+	strbuf_addstr(&sql, "SELECT name FROM system.tables WHERE database = ");
+	clickhouse_quote_text(&sql, place->database);
+	strbuf_addstr(&sql, " AND startsWith(name, ");
+	clickhouse_quote_text(&sql, place->stages);
+	strbuf_addstr(&sql, ") AND name NOT IN (");
+	clickhouse_quote_text(&sql, place->stage);
+	strbuf_addstr(&sql, ", ");
+	clickhouse_quote_text(&sql, place->input);
+	strbuf_addch(&sql, ')');
+	return strbuf_detach(&sql);
+}
+
 /* Drop the traces of a run that was killed: a stage, batches on their way.
  * Behind this nothing of it comes any more: see internal.h. */
 static int recover_drop_leftovers(struct clickhouse_target *d,
@@ -11,18 +27,10 @@ static int recover_drop_leftovers(struct clickhouse_target *d,
 {
 	struct clickhouse_rows rows;
 	struct strbuf sql = STRBUF_INIT;
-	int rc;
+	char *list = clickhouse_target_leftovers_sql(&d->place);
+	int rc = clickhouse_query(d->db, list, "t", &rows, err);
 
-	strbuf_addstr(&sql, "SELECT name FROM system.tables WHERE database = ");
-	clickhouse_quote_text(&sql, d->place.database);
-	strbuf_addstr(&sql, " AND startsWith(name, ");
-	clickhouse_quote_text(&sql, d->place.stages);
-	strbuf_addstr(&sql, ") AND name NOT IN (");
-	clickhouse_quote_text(&sql, d->place.stage);
-	strbuf_addstr(&sql, ", ");
-	clickhouse_quote_text(&sql, d->place.input);
-	strbuf_addch(&sql, ')');
-	rc = clickhouse_query(d->db, sql.data, "t", &rows, err);
+	free(list);
 	for (size_t i = 0; !rc && i < rows.n_rows; i++) {
 		strbuf_reset(&sql);
 		strbuf_addstr(&sql, "DROP TABLE IF EXISTS ");
@@ -77,6 +85,7 @@ int clickhouse_target_resume(struct mark_keeper *k, struct checkpoint *out,
 	else if (!rc)
 		rc = clickhouse_target_mark_read(
 			d, &d->place, d->target->pipeline, &d->seen, err);
+	clickhouse_forget_ahead(d->db);
 	if (!rc)
 		rc = writer_check_fence(&d->target->writer, d->target->pipeline,
 					d->seen.fence, err);

@@ -20,7 +20,7 @@ MOST = {
     ("mariadb", "sequence", "mariadb"): (4, 3),
     ("mysql", "timestamp", "mysql"): (4, 3),
     ("mysql", "sequence", "mysql"): (4, 3),
-    ("postgres", "timestamp", "clickhouse"): (7, 14),
+    ("postgres", "timestamp", "clickhouse"): (7, 4),
 }
 TRIES = 5
 # A message of many questions is sent before the first answer comes.
