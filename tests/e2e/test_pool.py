@@ -117,6 +117,16 @@ def test_pipelines_share_sessions(make_database, make_proxy, tidemark):
     assert [proxy.sessions for proxy in proxies] == [2, 2, 2]
 
 
+def resets(end):
+    """Sessions of the server that were reset so far."""
+    with end.server.admin() as db, db.cursor() as cursor:
+        cursor.execute(
+            "SELECT count_star FROM performance_schema"
+            ".events_statements_summary_global_by_event_name"
+            " WHERE event_name = 'statement/com/Reset Connection'")
+        return cursor.fetchone()[0]
+
+
 @pytest.mark.parametrize("engine", ["mariadb", "mysql"])
 def test_pipelines_share_sessions_of_mysql(engine, make_mysql, make_proxy,
                                            tidemark):
@@ -126,10 +136,14 @@ def test_pipelines_share_sessions_of_mysql(engine, make_mysql, make_proxy,
     tidemark.connect("source", proxies[0].connection(source))
     tidemark.connect("warehouse", proxies[1].connection(destination))
     add_pipelines(tidemark, source, destination)
-    for _ in range(2):
-        tidemark.run("--jobs", "1")
+    tidemark.run("--jobs", "1")
+    before = resets(source) if engine == "mysql" else 0
+    tidemark.run("--jobs", "1")
     check_tables(source, destination)
     assert [proxy.sessions for proxy in proxies] == [2, 2]
+    # MariaDB does not count them.
+    if engine == "mysql":
+        assert resets(source) - before >= 2 * (TABLES - 1)
 
 
 def test_pipelines_share_a_connection_of_clickhouse(
@@ -304,6 +318,41 @@ def test_no_lock_and_no_transaction_at_rest(make_database, tidemark):
             "SELECT * FROM pg_stat_activity WHERE pid = ANY(%s)"
             " AND (xact_start IS NOT NULL OR backend_xmin IS NOT NULL)",
             [pids]).fetchall()
+    stop(running)
+
+
+@pytest.mark.parametrize("engine", ["mariadb", "mysql"])
+def test_no_lock_and_no_transaction_at_rest_of_mysql(engine, make_mysql,
+                                                     tidemark):
+    """A session that may have something is reset before it rests."""
+    source, destination = make_mysql(engine), make_mysql(engine)
+    make_tables(source, 2)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    add_pipelines(tidemark, source, destination, n=2,
+                  where="GET_LOCK('tidemark rests', 0) IS NOT NULL")
+    running = tidemark.start("run", "--watch", "8s", "--jobs", "1")
+    wait_for(lambda: synced(source, destination, 2), what="the first round")
+    with source.server.admin() as db, db.cursor() as cursor:
+        def count(sql):
+            cursor.execute(sql)
+            return cursor.fetchone()[0]
+        ours = [row[0] for end in (source, destination)
+                for row in end.sessions()]
+        listed = ", ".join(map(str, ours))
+        held = ("SELECT count(*) FROM information_schema.innodb_trx"
+                f" WHERE trx_mysql_thread_id IN ({listed})",
+                "SELECT NOT IS_FREE_LOCK('tidemark rests')")
+        if engine == "mysql":
+            held += ("SELECT count(*) FROM"
+                     " information_schema.innodb_temp_table_info",)
+        wait_for(lambda: count(
+            "SELECT sum(command = 'Sleep' AND time > 1) = count(*)"
+            f" FROM information_schema.processlist WHERE id IN ({listed})"),
+                 what="sessions at rest")
+        assert not any(map(count, held))
+        assert ours == [row[0] for end in (source, destination)
+                        for row in end.sessions()]
     stop(running)
 
 
