@@ -21,7 +21,8 @@ PEEK = ("CREATE FUNCTION {}.peek() RETURNS INT SQL SECURITY INVOKER"
         " DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;"
         " INSERT INTO {}.canary VALUES (CURRENT_USER()); RETURN 1; END")
 VIEW = ("CREATE SQL SECURITY {} VIEW {}." + MARK + " AS SELECT"
-        " 'items' AS pipeline, NULL AS watermark, '' AS batch_id, 0 AS fence, 0 AS rows_total,"
+        " 'items' AS pipeline, NULL AS watermark, '' AS batch_id, 0 AS fence,"
+        " 0 AS rows_total,"
         " 0 AS created_target, 'items' AS target, 0 AS target_rows,"
         " NULL AS next_batch_id FROM DUAL WHERE {}.peek() = 1")
 KEEP_OLD = ("CREATE TRIGGER helper BEFORE UPDATE ON " + MARK + " FOR EACH ROW"
