@@ -266,3 +266,36 @@ def test_one_file_of_sqlite(tidemark, make_destination, journal, mode):
     tidemark.run()
     assert end.query("SELECT count(*) FROM other") == [(18000,)]
     tidemark("verify").expect(EXIT_OK)
+
+
+@pytest.mark.parametrize("engine", ("postgres", "duckdb"))
+def test_values_that_look_alike(tidemark, source, make_destination, engine):
+    """NULL is itself and nothing else; so is NaN."""
+    source.execute(
+        "CREATE TABLE bag (t text, n int, x float8, d numeric(9, 2), u numeric)",
+        "INSERT INTO bag VALUES (NULL, NULL, NULL, NULL, NULL),"
+        " ('', 0, 0, 0, 0), ('NaN', 1, 'NaN', 1, 1), ('NULL', 2, 2, 2, 2)")
+    destination = make_destination(engine)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    made = items_settings(source, destination, "timestamp", "replace", "bag")
+    del made["watermark"]
+    tidemark.pipeline("bag", **made).write_config().run()
+    tidemark("verify").expect(EXIT_OK)
+    assert tidemark.run().pipeline()["rows_inserted"] == 0
+    for where, changes in (
+            ("n IS NULL", "n = 0"), ("n IS NULL", "t = ''"),
+            ("n IS NULL", "x = 0"), ("n IS NULL", "d = 0"),
+            ("n IS NULL", "x = 'NaN'"), ("n = 0", "t = NULL"),
+            ("n = 0", "n = NULL"), ("n = 0", "x = NULL"),
+            ("n = 0", "d = NULL"), ("n = 0", "u = NULL"),
+            ("n = 1", "x = NULL"), ("n = 1", "x = 0"), ("n = 1", "t = NULL"),
+            ("n = 2", "t = NULL")):
+        destination.execute(f"UPDATE bag SET {changes} WHERE {where}")
+        done = tidemark("verify", "--json").expect(EXIT_DIFFERENT).pipeline()
+        assert (done["missing"], done["extra"]) == (1, 1), changes
+        assert tidemark.run().pipeline()["rows_inserted"] == 4
+    # Bits that stand for the same.
+    destination.execute("UPDATE bag SET x = -x WHERE n < 2")
+    tidemark("verify").expect(EXIT_OK)
+    assert tidemark.run().pipeline()["rows_inserted"] == 0
