@@ -55,6 +55,39 @@ static enum expand_mode config_mode(const struct arguments *args)
 	return EXPAND_KNOWN;
 }
 
+static bool config_has(const struct settings *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		if (!s->pipelines[i].wildcard &&
+		    !strcmp(s->pipelines[i].name, name))
+			return true;
+	return false;
+}
+
+/* Operands that the config itself has as pipelines: no source has to say what
+ * the wildcards stand for. */
+static bool config_is_told(const struct arguments *args,
+			   const struct settings *s)
+{
+	static const char *const commands[] = { "run", "verify", "check",
+						"status" };
+	bool told = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		told |= !strcmp(args->command->name, commands[i]);
+	for (size_t i = 0; told && i < args->operands.n; i++)
+		told = config_has(s, args->operands.items[i]);
+	return told && args->operands.n;
+}
+
+static int config_expand(const struct arguments *args, struct settings *s,
+			 struct error *err)
+{
+	return config_is_told(args, s)
+		       ? 0
+		       : expand_wildcards(s, config_mode(args), err);
+}
+
 int config_open(const struct arguments *args, struct settings *out,
 		struct error *err)
 {
@@ -62,7 +95,7 @@ int config_open(const struct arguments *args, struct settings *out,
 
 	if (code)
 		return code;
-	code = expand_wildcards(out, config_mode(args), err);
+	code = config_expand(args, out, err);
 	if (code)
 		settings_release(out);
 	return code;
@@ -72,7 +105,7 @@ int config_renew(const struct arguments *args, struct settings *s,
 		 const struct pipeline_settings *const **out, size_t *n,
 		 struct error *err)
 {
-	int code = expand_wildcards(s, config_mode(args), err);
+	int code = config_expand(args, s, err);
 
 	if (code || !config_select(args, 0, s, out, n, err))
 		return code;

@@ -228,6 +228,33 @@ def test_status_without_the_source(tidemark, source, make_destination,
     assert told["watermark"] and "source" in str(told["notes"])
 
 
+def test_a_plain_pipeline_asks_no_wildcard(tidemark, source, make_destination,
+                                           make_proxy):
+    """Its source may be another one, and far away."""
+    create(source, "a")
+    other = make_destination("sqlite")
+    create(other, "mine")
+    shop(tidemark, source, make_destination("sqlite"))
+    proxy = make_proxy(source)
+    tidemark.connect("source", proxy.connection(source))
+    tidemark.connect("other", other.connection())
+    tidemark.pipeline("alone", source={"connection": "other",
+                                       "table": "main.mine"},
+                      destination={"connection": "warehouse",
+                                   "table": "main.mine"},
+                      watermark={"strategy": "sequence", "column": "id"})
+    tidemark.write_config()
+    for command in ("check", "run", "status", "verify"):
+        assert names(tidemark(command, "alone", "--json").expect(EXIT_OK)) == [
+            "alone"]
+    assert proxy.sessions == 0
+    assert set(names(tidemark.run())) == {"shop.a", "alone"}
+    assert proxy.sessions > 0
+    # A name that is none is still looked for among all of them.
+    done = tidemark("run", "shop.b").expect(EXIT_CONFIG)
+    assert 'did you mean "shop.a"' in done.err, done
+
+
 def test_a_key_alone_is_enough(tidemark, source, make_destination):
     """The strategy is still chosen."""
     create(source, "bare", key=False)
