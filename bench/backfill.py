@@ -60,6 +60,7 @@ class Turn:
         """Seconds, of the client's CPU, of the server's CPU."""
         command = [self.many.options.binary, "-q", "-c", str(self.tool.path),
                    *arguments]
+        time.sleep(0.5)  # the sessions of before end
         server, begun = self.server_cpu(), time.monotonic()
         pid = os.posix_spawnp(
             command[0], command, self.many.env, file_actions=[
@@ -69,7 +70,7 @@ class Turn:
         took = time.monotonic() - begun
         if status:
             sys.exit(f"{command}: {status}")
-        time.sleep(0.2)  # the server's sessions end
+        time.sleep(0.5)
         return (took, usage.ru_utime + usage.ru_stime,
                 self.server_cpu() - server)
 
