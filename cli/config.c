@@ -70,7 +70,7 @@ static bool config_is_told(const struct arguments *args,
 			   const struct settings *s)
 {
 	static const char *const commands[] = { "run", "verify", "check",
-						"status" };
+						"status", "grants" };
 	bool told = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)

@@ -247,6 +247,7 @@ def test_a_plain_pipeline_asks_no_wildcard(tidemark, source, make_destination,
     for command in ("check", "run", "status", "verify"):
         assert names(tidemark(command, "alone", "--json").expect(EXIT_OK)) == [
             "alone"]
+    tidemark("grants", "alone").expect(EXIT_OK)
     assert proxy.sessions == 0
     assert set(names(tidemark.run())) == {"shop.a", "alone"}
     assert proxy.sessions > 0
