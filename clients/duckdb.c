@@ -34,8 +34,10 @@ int duck_exec(struct duck *db, const char *sql, struct error *err)
 	duckdb_result result;
 	int rc = 0;
 
+	duck_note(db, sql);
 	if (duckdb_query(db->connection, sql, &result) == DuckDBError)
 		rc = duck_error_text(duckdb_result_error(&result), err);
+	duck_note(db, sql);
 	duckdb_destroy_result(&result);
 	return rc;
 }
@@ -72,6 +74,7 @@ static int duck_run(struct duck *db, const char *sql, const char *const *params,
 	duckdb_prepared_statement st = NULL;
 	int rc = 0;
 
+	duck_note(db, sql);
 	if (duckdb_prepare(db->connection, sql, &st) == DuckDBError) {
 		rc = duck_error_text(duckdb_prepare_error(st), err);
 		goto out;
@@ -80,6 +83,7 @@ static int duck_run(struct duck *db, const char *sql, const char *const *params,
 	if (duckdb_execute_prepared(st, result) == DuckDBError)
 		rc = duck_error_text(duckdb_result_error(result), err);
 out:
+	duck_note(db, sql);
 	duckdb_destroy_prepare(&st);
 	return rc;
 }

@@ -77,6 +77,14 @@ int duck_change(struct duck *db, const char *sql, const char *const *params,
 int duck_query(struct duck *db, struct duck_result **out, const char *sql,
 	       const char *const *params, size_t n_params, struct error *err);
 
+/* As duck_query(), for a question about tables and views whose columns are all
+ * VARCHAR. The answer is kept until a statement of this process may have
+ * changed any: nobody else can, while the file is open here. `each` gets the
+ * rows one by one. It may not ask. */
+typedef void duck_row(void *ctx, const char *const *cells);
+int duck_query_tables(struct duck *db, const char *sql, duck_row *each,
+		      void *ctx, struct error *err);
+
 /* Step to the next row; false behind the last. Columns from 0; the value must
  * have the type asked for (BIGINT, BOOLEAN, VARCHAR). */
 bool duck_next(struct duck_result *r);

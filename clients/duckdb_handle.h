@@ -14,7 +14,15 @@ struct duck {
 	struct duck *next; /* the same database's next one */
 	char *path; /* opens a reader again; else NULL */
 	bool busy; /* a reader at work: nobody may take its database away */
+	struct duck_kept *kept; /* the database's; NULL: closed */
+	bool in_transaction; /* it may be in one */
 };
+
+/* In duckdb_kept.c: the answer about tables that a database keeps. */
+struct duck_kept *duck_kept_new(void);
+void duck_kept_free(struct duck_kept *k);
+/* Before a statement, and behind it. */
+void duck_note(struct duck *db, const char *sql);
 
 /* By enum duck_kind. */
 extern const duckdb_type duck_types[];

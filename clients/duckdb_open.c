@@ -41,6 +41,7 @@ struct duck_database {
 	char *turns; /* the name of turns to write; owned */
 	struct turn *turn; /* the one under way */
 	unsigned rests; /* so often it came to rest */
+	struct duck_kept *kept;
 	struct duck *users;
 	struct duck_database *next;
 };
@@ -72,6 +73,8 @@ static void duck_join(struct duck *db, struct duck_database *d)
 	if (!d->users)
 		pool_file_wake(d);
 	db->database = d;
+	db->kept = d->kept;
+	db->in_transaction = false;
 	db->next = d->users;
 	d->users = db;
 }
@@ -86,6 +89,7 @@ static void duck_shut(struct duck_database *d)
 		open = &(*open)->next;
 	*open = d->next;
 	duckdb_close(&d->handle);
+	duck_kept_free(d->kept);
 	free(d->turns);
 	free(d->path);
 	free(d->settings);
@@ -167,6 +171,7 @@ static void duck_leave(struct duck *db, bool rest)
 		user = &(*user)->next;
 	*user = db->next;
 	db->database = NULL;
+	db->kept = NULL;
 	if (!d->users && (!rest || !pool_file_rest(d, duck_expire)))
 		duck_shut(d);
 }
@@ -263,6 +268,7 @@ static int duck_open_new(const char *path, bool read_only,
 		d->inode = st.st_ino;
 		d->shared = true;
 	}
+	d->kept = duck_kept_new();
 	d->turns = xstrfmt("duckdb %p", (void *)d);
 	d->path = xstrdup(path);
 	d->settings = duck_settings_text(settings, n_settings);

@@ -7,23 +7,32 @@
 #include "destinations/common/names.h"
 #include "destinations/duckdb/internal.h"
 
-/* DuckDB's names are case-blind. */
+/* All of them: DuckDB builds the whole list whichever is asked for, and keeps
+ * none. */
 static const char existing_relations_sql[] =
-	"SELECT table_name, true, has_primary_key OR index_count > 0 OR "
-	"check_constraint_count > 0 FROM duckdb_tables() "
-	"WHERE lower(database_name) = lower($1) AND "
-	"lower(schema_name) = lower($2) AND lower(table_name) IN "
-	"(lower($3), lower($4), lower($5), lower($6)) "
-	"UNION ALL SELECT view_name, false, false FROM duckdb_views() "
-	"WHERE lower(database_name) = lower($1) AND "
-	"lower(schema_name) = lower($2) AND lower(view_name) IN "
-	"(lower($3), lower($4), lower($5), lower($6)) ";
+	"SELECT database_name, schema_name, table_name, 'table', "
+	"CASE WHEN has_primary_key OR index_count > 0 OR "
+	"check_constraint_count > 0 THEN 'indexed' END FROM duckdb_tables() "
+	"UNION ALL SELECT database_name, schema_name, view_name, 'view', NULL "
+	"FROM duckdb_views() WHERE NOT internal";
 
-static void existing_relation(struct existing *e,
-			      const struct duckdb_target_place *p,
-			      const char *name, bool is_table, bool indexed)
+struct existing_look {
+	struct existing *existing;
+	const struct duckdb_target_place *place;
+};
+
+/* DuckDB's names are case-blind. */
+static void existing_relation(void *ctx, const char *const *cells)
 {
-	e->has_schema = true;
+	const struct existing_look *look = ctx;
+	const struct duckdb_target_place *p = look->place;
+	struct existing *e = look->existing;
+	const char *name = cells[2];
+	bool is_table = !strcmp(cells[3], "table");
+
+	if (strcasecmp(cells[0], p->catalog) != 0 ||
+	    strcasecmp(cells[1], p->schema) != 0)
+		return;
 	if (!strcasecmp(name, p->name)) {
 		e->name_is_table = is_table;
 		e->name_is_view = !is_table;
@@ -31,7 +40,7 @@ static void existing_relation(struct existing *e,
 	if (!strcasecmp(name, p->data)) {
 		e->has_data = is_table;
 		e->data_is_view = !is_table;
-		e->indexed = indexed;
+		e->indexed = cells[4] != NULL;
 	}
 	if (!strcasecmp(name, p->stage))
 		e->has_stage = is_table;
@@ -45,20 +54,13 @@ static int existing_relations(struct existing *e, struct duck *db,
 			      const struct duckdb_target_place *p,
 			      struct error *err)
 {
-	const char *params[] = { p->catalog, p->schema, p->name,
-				 p->data,    p->stage,	NAME_WATERMARK_TABLE };
-	struct duck_result *r = NULL;
-	int rc = duck_query(db, &r, existing_relations_sql, params,
-			    ARRAY_SIZE(params), err);
+	struct existing_look look = { e, p };
+	int rc = duck_query_tables(db, existing_relations_sql,
+				   existing_relation, &look, err);
 
-	e->has_schema = !strcasecmp(p->schema, "main");
-	while (!rc && duck_next(r)) {
-		char *name = duck_str(r, 0);
-
-		existing_relation(e, p, name, duck_bool(r, 1), duck_bool(r, 2));
-		free(name);
-	}
-	duck_result_free(r);
+	e->has_schema = !strcasecmp(p->schema, "main") || e->name_is_table ||
+			e->name_is_view || e->has_data || e->data_is_view ||
+			e->has_stage || e->has_mark_table || e->mark_is_view;
 	return rc;
 }
 
@@ -97,17 +99,17 @@ static int existing_mark(struct existing *e, struct duck *db,
 			 const char *pipeline, struct error *err)
 {
 	/* Pipelines that append to one table share its numbers, which
-	 * rows_total is the highest of. */
-	char *sql = xstrfmt(
-		"SELECT watermark, batch_id, fence, CASE WHEN "
-		"$3::BOOLEAN THEN (SELECT max(rows_total) FROM %s "
-		"t WHERE lower(t.target) = lower(w.target)) ELSE "
-		"rows_total END, created_target, lower(target) = lower($2), "
-		"target_rows FROM %s w WHERE "
-		"pipeline = $1",
-		p->quoted_mark, p->quoted_mark);
-	const char *params[] = { pipeline, p->name,
-				 strcmp(p->name, p->data) ? "true" : "false" };
+	 * rows_total is the highest of. Planning that takes longer than all
+	 * the rest. */
+	char *shared = xstrfmt("(SELECT max(rows_total) FROM %s t "
+			       "WHERE lower(t.target) = lower(w.target))",
+			       p->quoted_mark);
+	char *sql = xstrfmt("SELECT watermark, batch_id, fence, %s, "
+			    "created_target, lower(target) = lower($2), "
+			    "target_rows FROM %s w WHERE pipeline = $1",
+			    strcmp(p->name, p->data) ? shared : "rows_total",
+			    p->quoted_mark);
+	const char *params[] = { pipeline, p->name };
 	struct duck_result *r = NULL;
 	int rc = duck_query(db, &r, sql, params, ARRAY_SIZE(params), err);
 
@@ -127,6 +129,7 @@ static int existing_mark(struct existing *e, struct duck *db,
 	}
 	duck_result_free(r);
 	free(sql);
+	free(shared);
 	return rc;
 }
 
