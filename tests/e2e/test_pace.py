@@ -305,7 +305,7 @@ def test_verify_is_paced(tidemark, make_source, make_destination, engine):
 def test_chunks_are_verified_by_their_pace(tidemark, source,
                                            make_destination):
     """Rows that are read again, for comparing, come out of the same buckets.
-    What is appended is read again in any case."""
+    Mode append reads its rows again in any case."""
     destination = make_destination("sqlite")
     workload.create_items(source, rows=600)
     paced(tidemark, source, destination)
