@@ -28,7 +28,8 @@ static const struct pg_asked *ahead_put(struct pg *pg, const char *sql, int n,
 		pg->ahead = pg_questions_new();
 	pg_questions_add(pg->ahead, sql, n, params);
 	a = &pg->ahead->items[pg->ahead->n - 1];
-	a->answer = pg_shared_take(pg, sql, n, params);
+	if (pg->shares)
+		a->answer = pg_shared_take(pg, sql, n, params);
 	a->given = a->answer != NULL;
 	pg->foreseen |= a->given;
 	return a;

@@ -74,6 +74,7 @@ struct pg {
 	size_t unflushed;
 	struct pg_questions *ahead; /* pg_ahead.c; NULL: nothing was asked */
 	struct pg_questions *many; /* pg_many.c collects them; or NULL */
+	bool shares; /* it may have answers that another session gets */
 	bool foreseen; /* it has answers that another session got */
 	struct pg_owed owed;
 	struct pg_named *named;

@@ -118,6 +118,11 @@ void pg_shared_put(const struct pg *pg, const char *sql, int n,
 	pthread_mutex_unlock(&shared_lock);
 }
 
+void pg_shared_allow(struct pg *pg, bool may)
+{
+	pg->shares = may;
+}
+
 bool pg_has_foreseen(const struct pg *pg)
 {
 	return pg->foreseen;

@@ -41,7 +41,9 @@ int postgres_source_describe_ahead(struct postgres *c,
 				   struct error *err)
 {
 	pg_ahead_drop(c->pg);
+	pg_shared_allow(c->pg, true);
 	ahead_table(c, source, mark);
+	pg_shared_allow(c->pg, false);
 	return pg_ahead_ask(c->pg, err);
 }
 

@@ -257,13 +257,16 @@ void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
 	const char *params[] = { schema_name, table };
 	const char *found[] = { CATALOG_FOUND_LAST };
 	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
-	char *oid = pg_ahead_add_known(pg, sql, 2, params, 0);
+	char *oid;
 
+	pg_shared_allow(pg, true);
+	oid = pg_ahead_add_known(pg, sql, 2, params, 0);
 	if (oid)
 		found[0] = oid;
 	pg_ahead_add(pg, columns_sql, 1, found);
 	if (schema)
 		pg_ahead_add(pg, unique_sql, 1, found);
+	pg_shared_allow(pg, false);
 	free(sql);
 	free(oid);
 }
