@@ -16,9 +16,11 @@ void pg_ahead_drop(struct pg *pg)
 	pg->ahead = NULL;
 }
 
-/* The question is in the message, and may have its answer already. */
+/* The question is in the message, and may have its answer already, if that was
+ * not asked for before `since_us`. */
 static const struct pg_asked *ahead_put(struct pg *pg, const char *sql, int n,
-					const char *const *params)
+					const char *const *params,
+					int64_t since_us)
 {
 	struct pg_asked *a;
 
@@ -28,8 +30,9 @@ static const struct pg_asked *ahead_put(struct pg *pg, const char *sql, int n,
 		pg->ahead = pg_questions_new();
 	pg_questions_add(pg->ahead, sql, n, params);
 	a = &pg->ahead->items[pg->ahead->n - 1];
+	a->asked_us = since_us;
 	if (pg->shares)
-		a->answer = pg_shared_take(pg, sql, n, params);
+		a->answer = pg_shared_take(pg, sql, n, params, &a->asked_us);
 	a->given = a->answer != NULL;
 	pg->foreseen |= a->given;
 	return a;
@@ -39,9 +42,24 @@ void pg_ahead_add(struct pg *pg, const char *sql, int n,
 		  const char *const *params)
 {
 	if (!pg->many)
-		ahead_put(pg, sql, n, params);
+		ahead_put(pg, sql, n, params, 0);
 	else if (!pg_shared_has(pg, sql, n, params))
 		pg_questions_add(pg->many, sql, n, params);
+}
+
+void pg_ahead_add_behind(struct pg *pg, const char *sql)
+{
+	const struct pg_asked *before =
+		pg->ahead && !pg->ahead->sent
+			? &pg->ahead->items[pg->ahead->n - 1]
+			: NULL;
+
+	if (pg->many)
+		pg_ahead_add(pg, sql, 0, NULL);
+	else
+		ahead_put(pg, sql, 0, NULL,
+			  before && before->given ? before->asked_us
+						  : INT64_MAX);
 }
 
 char *pg_ahead_add_known(struct pg *pg, const char *sql, int n,
@@ -50,7 +68,7 @@ char *pg_ahead_add_known(struct pg *pg, const char *sql, int n,
 	char *value;
 
 	if (!pg->many) {
-		const struct pg_asked *a = ahead_put(pg, sql, n, params);
+		const struct pg_asked *a = ahead_put(pg, sql, n, params, 0);
 
 		return a->given ? xstrdup(pg_answer_value(a->answer, column))
 				: NULL;

@@ -17,6 +17,9 @@
  * the message before. */
 void pg_ahead_add(struct pg *pg, const char *sql, int n,
 		  const char *const *params);
+/* The same of one without values, whose answer is not to be older than that of
+ * the question added last. */
+void pg_ahead_add_behind(struct pg *pg, const char *sql);
 /* The same. The value of the answer's first row, if another session has got the
  * answer (pg_shared.h). Caller frees; NULL: nobody has. */
 char *pg_ahead_add_known(struct pg *pg, const char *sql, int n,

@@ -25,6 +25,7 @@ struct pg_asked {
 	int n;
 	bool prepares; /* the message prepares it first */
 	bool given; /* another session has got the answer */
+	int64_t asked_us; /* when that asked, monotonic */
 	struct pg_result *answer; /* NULL: none yet, or it is taken */
 	struct error *failed; /* in place of an answer, or NULL */
 };
@@ -74,6 +75,7 @@ struct pg {
 	size_t unflushed;
 	struct pg_questions *ahead; /* pg_ahead.c; NULL: nothing was asked */
 	struct pg_questions *many; /* pg_many.c collects them; or NULL */
+	int64_t asked_us; /* the last message of questions, monotonic */
 	bool shares; /* it may have answers that another session gets */
 	bool foreseen; /* it has answers that another session got */
 	struct pg_owed owed;
@@ -107,9 +109,10 @@ int pg_questions_failed(const struct pg_questions *q, struct error *err);
  * read all answers. Only a lost connection and settings that cannot be pinned
  * are errors here. */
 int pg_ask_all(struct pg *pg, struct pg_questions *q, struct error *err);
-/* In pg_shared.c: the answer becomes the caller's; it is given away. */
+/* In pg_shared.c: the answer becomes the caller's; it is given away. None that
+ * was asked for before `*asked_us`, which is set to when it was. */
 struct pg_result *pg_shared_take(const struct pg *pg, const char *sql, int n,
-				 const char *const *params);
+				 const char *const *params, int64_t *asked_us);
 /* A value of its first row; NULL: NULL, or there is none. */
 const char *pg_answer_value(const struct pg_result *answer, int column);
 /* The same of one that is there; caller frees. */
@@ -117,8 +120,8 @@ char *pg_shared_value(const struct pg *pg, const char *sql, int n,
 		      const char *const *params, int column);
 bool pg_shared_has(const struct pg *pg, const char *sql, int n,
 		   const char *const *params);
-/* A newer answer has come to a question without values. If an older one was
- * shared, it takes its place. It stays the caller's. */
+/* An answer has come to a question without values. If an older one was shared,
+ * it takes its place. It stays the caller's. */
 void pg_shared_renew(const struct pg *pg, const char *sql,
 		     struct pg_result *answer);
 void pg_shared_put(const struct pg *pg, const char *sql, int n,

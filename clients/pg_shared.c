@@ -20,6 +20,7 @@ struct shared_answer {
 	char *question;
 	PGresult *answer;
 	bool again; /* it may be taken by all */
+	int64_t asked_us; /* monotonic */
 	int64_t until_us; /* monotonic */
 };
 
@@ -104,6 +105,8 @@ void pg_shared_put(const struct pg *pg, const char *sql, int n,
 	}
 	pthread_mutex_lock(&shared_lock);
 	a = shared_find(question.data);
+	if (a && a->asked_us > pg->asked_us)
+		goto out;
 	if (a)
 		shared_remove((size_t)(a - shared_answers));
 	shared_answers = xrealloc(shared_answers,
@@ -112,10 +115,15 @@ void pg_shared_put(const struct pg *pg, const char *sql, int n,
 		.question = strbuf_detach(&question),
 		.answer = answer,
 		.again = again,
+		.asked_us = pg->asked_us,
 		.until_us = clock_monotonic_us() +
 			    (again ? SHARED_COMMON_US : SHARED_FRESH_US),
 	};
+	answer = NULL;
+out:
 	pthread_mutex_unlock(&shared_lock);
+	PQclear(answer);
+	strbuf_release(&question);
 }
 
 void pg_shared_allow(struct pg *pg, bool may)
@@ -164,26 +172,35 @@ static PGresult *shared_copy(const PGresult *answer)
 	return PQcopyResult(answer, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 }
 
+struct shared_wish {
+	int64_t asked_us; /* since then, and when it was */
+	PGresult *answer;
+};
+
 static void shared_take(struct shared_answer *a, void *ctx)
 {
-	PGresult **out = ctx;
+	struct shared_wish *wish = ctx;
 
+	if (a->asked_us < wish->asked_us)
+		return;
+	wish->asked_us = a->asked_us;
 	if (a->again) {
-		*out = shared_copy(a->answer);
+		wish->answer = shared_copy(a->answer);
 		return;
 	}
-	*out = a->answer;
+	wish->answer = a->answer;
 	a->answer = NULL;
 	shared_remove((size_t)(a - shared_answers));
 }
 
 PGresult *pg_shared_take(const struct pg *pg, const char *sql, int n,
-			 const char *const *params)
+			 const char *const *params, int64_t *asked_us)
 {
-	PGresult *answer = NULL;
+	struct shared_wish wish = { *asked_us, NULL };
 
-	shared_with(pg, sql, n, params, false, shared_take, &answer);
-	return answer;
+	shared_with(pg, sql, n, params, false, shared_take, &wish);
+	*asked_us = wish.asked_us;
+	return wish.answer;
 }
 
 bool pg_shared_has(const struct pg *pg, const char *sql, int n,
@@ -192,16 +209,23 @@ bool pg_shared_has(const struct pg *pg, const char *sql, int n,
 	return shared_with(pg, sql, n, params, false, NULL, NULL);
 }
 
-static void shared_renew(struct shared_answer *a, void *answer)
+static void shared_renew(struct shared_answer *a, void *ctx)
 {
+	const struct shared_wish *newer = ctx;
+
+	if (a->asked_us > newer->asked_us)
+		return;
 	PQclear(a->answer);
-	a->answer = shared_copy(answer);
+	a->answer = shared_copy(newer->answer);
+	a->asked_us = newer->asked_us;
 	a->until_us = clock_monotonic_us() + SHARED_COMMON_US;
 }
 
 void pg_shared_renew(const struct pg *pg, const char *sql, PGresult *answer)
 {
-	shared_with(pg, sql, 0, NULL, true, shared_renew, answer);
+	struct shared_wish newer = { pg->asked_us, answer };
+
+	shared_with(pg, sql, 0, NULL, true, shared_renew, &newer);
 }
 
 const char *pg_answer_value(const PGresult *answer, int column)

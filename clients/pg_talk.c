@@ -210,10 +210,13 @@ static int talk_once(struct pg *pg, struct pg_questions *q, struct error *err)
 	struct pg_questions *pins =
 		pg->owed.conn ? pg_pin_questions(pg, &pg->owed.options) : NULL;
 	bool modes = q && talk_has_modes(pg, q);
-	bool sent = talk_begin(pg) && (!pins || talk_send(pg, pins, false)) &&
-		    (!q || talk_send(pg, q, modes));
-	int rc = pg_sent(pg, sent, err);
+	bool sent;
+	int rc;
 
+	pg->asked_us = clock_monotonic_us();
+	sent = talk_begin(pg) && (!pins || talk_send(pg, pins, false)) &&
+	       (!q || talk_send(pg, q, modes));
+	rc = pg_sent(pg, sent, err);
 	if (!rc && pins)
 		rc = talk_pin(pg, pins, err);
 	if (!rc && q)

@@ -153,7 +153,7 @@ static int activity_prepared(struct pg *pg, struct activity *a,
 void postgres_source_activity_ahead(struct pg *pg)
 {
 	pg_ahead_add(pg, activity_sql, 0, NULL);
-	pg_ahead_add(pg, prepared_sql, 0, NULL);
+	pg_ahead_add_behind(pg, prepared_sql);
 }
 
 int postgres_source_activity_read(struct pg *pg, struct activity *out,

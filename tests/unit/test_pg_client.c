@@ -6,9 +6,13 @@
 
 #include "unit.h"
 
+#include "clients/libraries.h"
+#include "clients/pg_ahead.h"
 #include "clients/pg_named.h"
 #include "clients/pg_parameters.h"
 #include "clients/pg_row.h"
+#include "clients/pg_session.h"
+#include "clients/pg_shared.h"
 #include "clients/pg_sqlstate.h"
 #include "core/base/alloc.h"
 #include "core/base/strbuf.h"
@@ -361,6 +365,65 @@ static void pg_names_make_room(void **state)
 	pg_named_free(n);
 }
 
+/* A session that was pinned once, without its server. */
+static struct pg *sharing_pg(void)
+{
+	static const struct connection conn = { .name = (char *)"shop" };
+	struct pg *pg = pg_new(&conn);
+
+	pg->server = xstrdup("since 12:00");
+	pg->slot.key = xstrdup("shop");
+	return pg;
+}
+
+/* libpq's. 2 is the status of an answer with rows. */
+struct pg_result *PQmakeEmptyPGresult(struct pg_conn *conn, int status);
+
+static void shared_put_at(struct pg *pg, const char *sql, int64_t asked_us)
+{
+	pg->asked_us = asked_us;
+	pg_shared_put(pg, sql, 0, NULL, PQmakeEmptyPGresult(NULL, 2), true);
+}
+
+/* Are both given, behind each other? */
+static void shared_pair_is(struct pg *pg, bool first, bool behind)
+{
+	pg_ahead_drop(pg);
+	pg_shared_allow(pg, true);
+	pg_ahead_add(pg, "sessions", 0, NULL);
+	pg_ahead_add_behind(pg, "prepared");
+	pg_shared_allow(pg, false);
+	assert_int_equal(pg->ahead->items[0].given, first);
+	assert_int_equal(pg->ahead->items[1].given, behind);
+}
+
+static void pg_shared_order(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct pg *pg;
+
+	(void)state;
+	assert_int_equal(library_load(&library_pq, &err), 0);
+	pg = sharing_pg();
+	shared_pair_is(pg, false, false);
+	shared_put_at(pg, "prepared", 10);
+	shared_pair_is(pg, false, false);
+	shared_put_at(pg, "sessions", 10);
+	shared_pair_is(pg, true, true);
+	/* An answer that comes late is no newer for it. */
+	shared_put_at(pg, "sessions", 20);
+	shared_pair_is(pg, true, false);
+	shared_put_at(pg, "prepared", 20);
+	shared_put_at(pg, "prepared", 15);
+	shared_pair_is(pg, true, true);
+	/* Whoever does not allow it has to ask. */
+	pg_ahead_drop(pg);
+	pg_ahead_add(pg, "sessions", 0, NULL);
+	assert_false(pg->ahead->items[0].given);
+	pg_shared_clear();
+	pg_end(pg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +437,7 @@ int main(void)
 		cmocka_unit_test(pg_order),
 		cmocka_unit_test(pg_names),
 		cmocka_unit_test(pg_names_make_room),
+		cmocka_unit_test(pg_shared_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
