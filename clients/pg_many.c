@@ -213,6 +213,11 @@ static void many_share(struct pg *pg, const struct many *m, struct pg_asked *a)
 	a->answer = NULL;
 }
 
+/* Sizes and views are asked for under a lock. Whoever has locked one table is
+ * to hold up nobody who waits for the others. */
+static const char many_patience_sql[] =
+	"SELECT set_config('lock_timeout', '100ms', true)";
+
 int pg_many_ask(struct pg *pg, struct error *err)
 {
 	struct pg_questions *q = pg_questions_new();
@@ -221,6 +226,7 @@ int pg_many_ask(struct pg *pg, struct error *err)
 	struct error failed = ERROR_INIT;
 	int rc;
 
+	pg_questions_add(q, many_patience_sql, 0, NULL);
 	for (size_t i = 0; i < n; i++)
 		many_add(pg, &all[i], q);
 	rc = n ? pg_ask_all(pg, q, err) : 0;
@@ -228,7 +234,7 @@ int pg_many_ask(struct pg *pg, struct error *err)
 		log_debug("tables are asked about one by one: %s",
 			  failed.message);
 	for (size_t i = 0; !rc && i < n; i++)
-		many_share(pg, &all[i], &q->items[i]);
+		many_share(pg, &all[i], &q->items[i + 1]);
 	many_free(all, n);
 	pg_questions_free(q);
 	pg_questions_free(pg->many);

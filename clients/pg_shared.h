@@ -14,8 +14,8 @@
 void pg_many_begin(struct pg *pg);
 /* Ask them in one message, and share the answers. Questions with the same text
  * are one statement. An answer to a question with values serves once, one
- * without values serves all. A question that fails has none. Only a lost
- * connection is an error. */
+ * without values serves all. A question that fails, or waits for a lock, has
+ * none. Only a lost connection is an error. */
 int pg_many_ask(struct pg *pg, struct error *err);
 /* May questions that are added from now on have such answers? At first they may
  * not: one that counts on being asked behind another has to be asked. */

@@ -142,3 +142,21 @@ def test_order_of_an_id_and_its_transactions(tidemark_failpoints, ends):
         writer.commit()
     tidemark.run()
     check_tables(*ends, n=TABLES)
+
+
+@pytest.mark.parametrize("end", (0, 1), ids=("source", "destination"))
+def test_a_locked_table_holds_up_no_other(tidemark, ends, end):
+    """Sizes and views are asked for under a lock."""
+    write(tidemark, ends)
+    tidemark.run()
+    for i in range(TABLES):
+        ends[0].execute(f"INSERT INTO t{i} VALUES (3, 3, 'c')")
+    with ends[end].connect(autocommit=False) as holder:
+        holder.execute("LOCK TABLE t5 IN ACCESS EXCLUSIVE MODE")
+        run = tidemark.start("run", "--json")
+        for i in set(range(TABLES)) - {5}:
+            wait_for(lambda: ends[1].query(f"SELECT count(*) FROM t{i}")
+                     == [(3,)], what=f"t{i}")
+        assert run.alive()
+    run.wait().expect(EXIT_OK)
+    check_tables(*ends, n=TABLES)
