@@ -26,16 +26,21 @@ int postgres_source_keyset_begin(struct postgres *c, struct error *err)
 	return 0;
 }
 
-/* A column: is the row past the settled point? */
+/* A column: is the row past the settled point? As a query of its own the point
+ * is read once, not for each row. */
 static void keyset_write_flag(const struct postgres *c, struct query *q,
 			      struct strbuf *extra)
 {
+	const struct source_column *mark = source_mark(&c->layout);
 	struct query past;
 
 	postgres_source_query_init(&past, q->values);
 	strbuf_addstr(&past.sql, ", ");
-	postgres_source_keyset_compare_mark(c, &past, ">",
-					    c->pass.scan->settled->value);
+	postgres_source_query_ordered(&past, mark);
+	strbuf_addstr(&past.sql, " > (SELECT ");
+	postgres_source_query_value(&past, mark->cast,
+				    c->pass.scan->settled->value);
+	strbuf_addch(&past.sql, ')');
 	strbuf_addstr(extra, past.sql.data);
 	postgres_source_query_adopt(q, &past);
 	postgres_source_query_release(&past);
