@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clients/pg_ahead.h"
+#include "clients/pg_named.h"
 #include "clients/pg_session.h"
 #include "clients/pg_shared.h"
 #include "core/base/alloc.h"
@@ -230,6 +231,8 @@ int pg_many_ask(struct pg *pg, struct error *err)
 	for (size_t i = 0; i < n; i++)
 		many_add(pg, &all[i], q);
 	rc = n ? pg_ask_all(pg, q, err) : 0;
+	/* A plan of it is worth nothing. */
+	pg_named_forget(pg->named, many_patience_sql);
 	if (!rc && pg_questions_failed(q, &failed))
 		log_debug("tables are asked about one by one: %s",
 			  failed.message);
