@@ -145,8 +145,13 @@ static int pg_ask_first(struct pg *pg, pg_talker *talk, void *ctx,
 	const struct connection *conn = pg->owed.conn;
 	bool is_new = !pg->owed.rested;
 	struct error why = ERROR_INIT;
-	int rc = talk(pg, ctx, &why);
+	int rc;
 
+	/* Its answers may be those to earlier questions. */
+	if (pg->lost)
+		return error_set(err, ERROR_TRANSIENT,
+				 "%s: the connection was lost", pg->where);
+	rc = talk(pg, ctx, &why);
 	if (rc && pg_may_renew(pg)) {
 		log_debug("a session that has rested is replaced: %s",
 			  why.message);

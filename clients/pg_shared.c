@@ -12,7 +12,7 @@
 
 #define SHARED_FRESH_US (5 * US_PER_SECOND)
 /* The same of what all pipelines ask: how far transactions have come. */
-#define SHARED_COMMON_US (2 * US_PER_SECOND)
+#define SHARED_COMMON_US (1 * US_PER_SECOND)
 /* So long the next answer to it takes its place. */
 #define SHARED_PLACE_US (30 * US_PER_SECOND)
 
