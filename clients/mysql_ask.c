@@ -136,8 +136,14 @@ static bool ask_is_ahead(struct mysql_client *db, const char *sql,
 
 static int ask_allow_many(struct mysql_client *db, bool on, struct error *err)
 {
+	int rc;
+
 	if (db->takes_many == on)
 		return 0;
+	/* The library would take the reset's answer for that of the option. */
+	rc = mysql_client_reset_take(db, err);
+	if (rc)
+		return rc;
 	if (mysql_set_server_option(db->conn,
 				    on ? MYSQL_OPTION_MULTI_STATEMENTS_ON
 				       : MYSQL_OPTION_MULTI_STATEMENTS_OFF))

@@ -146,6 +146,24 @@ def test_pipelines_share_sessions_of_mysql(engine, make_mysql, make_proxy,
         assert resets(source) - before >= 2 * (TABLES - 1)
 
 
+@pytest.mark.parametrize("engine", ["mariadb", "mysql"])
+def test_a_session_of_mysql_that_took_one_statement_a_text(
+        engine, make_mysql, make_proxy, tidemark):
+    """A semicolon in a name is sent while the server takes no more than one. Its
+    next user allows several again, behind the reset."""
+    source, destination = make_mysql(engine), make_mysql(engine)
+    proxy = make_proxy(destination)
+    make_tables(source, 2)
+    for i in range(2):
+        source.execute(f"ALTER TABLE t{i} ADD `a;b` int")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", proxy.connection(destination))
+    add_pipelines(tidemark, source, destination, n=2)
+    tidemark.run("--jobs", "1")
+    check_tables(source, destination, 2)
+    assert proxy.sessions == 1
+
+
 def test_pipelines_share_a_connection_of_clickhouse(
         make_database, make_clickhouse, make_proxy, tidemark):
     """Kept connections, and the few of statements that go out but once."""
