@@ -103,12 +103,27 @@ static int rows_note_types(struct sqlite_source *s, const struct paged_query *q,
 	return rc < 0 ? rc : 0;
 }
 
+/* Its columns have no types. A view may give a column texts beside numbers, and
+ * a type would make numbers of them. */
+static int rows_make_copy(struct sqlite_source *s, size_t n, struct error *err)
+{
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
+
+	strbuf_addstr(&sql, "CREATE TEMP TABLE " ROWS_COPY);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&sql, "%sc%zu", i ? ", " : " (", i);
+	strbuf_addch(&sql, ')');
+	rc = sqlite_exec(s->db, sql.data, err);
+	strbuf_release(&sql);
+	return rc;
+}
+
 static int rows_fill_copy(struct sqlite_source *s, const struct paged_query *q,
 			  struct error *err)
 {
 	struct sqlite_statement *st = NULL;
-	char *sql =
-		xstrfmt("CREATE TEMP TABLE " ROWS_COPY " AS %s", q->sql.data);
+	char *sql = xstrfmt("INSERT INTO temp." ROWS_COPY " %s", q->sql.data);
 	int rc = rows_prepare_as(s, q, sql, &st, err);
 
 	if (!rc)
@@ -126,9 +141,11 @@ static int rows_copy_as(struct sqlite_source *s, const struct paged_query *q,
 	int rc = sqlite_exec(s->db, "PRAGMA query_only = OFF; BEGIN", err);
 
 	if (!rc)
-		rc = rows_fill_copy(s, q, err);
-	if (!rc)
 		rc = rows_note_types(s, q, err);
+	if (!rc)
+		rc = rows_make_copy(s, s->declared.n, err);
+	if (!rc)
+		rc = rows_fill_copy(s, q, err);
 	if (!rc)
 		rc = sqlite_exec(s->db, "COMMIT", err);
 	if (rc)

@@ -299,3 +299,20 @@ def test_values_that_look_alike(tidemark, source, make_destination, engine):
     destination.execute("UPDATE bag SET x = -x WHERE n < 2")
     tidemark("verify").expect(EXIT_OK)
     assert tidemark.run().pipeline()["rows_inserted"] == 0
+
+
+def test_texts_beside_numbers_within_one_file(tidemark, make_destination):
+    """A view's column may have both: a copy leaves each as it is."""
+    end = make_destination("sqlite")
+    end.execute("PRAGMA journal_mode = delete",
+                "CREATE TABLE a (n decimal(30, 2))", "CREATE TABLE b (n text)",
+                "INSERT INTO a VALUES (1.5)",
+                "INSERT INTO b VALUES ('12345678901234567890.25'), ('007.50')",
+                "CREATE VIEW bag AS SELECT n FROM a UNION ALL SELECT n FROM b")
+    tidemark.connect("warehouse", end.connection())
+    tidemark.pipeline(
+        "bag", source={"connection": "warehouse", "table": "main.bag"},
+        destination={"connection": "warehouse", "table": "main.other"},
+        load={"mode": "replace"}).write_config().run()
+    assert end.query("SELECT n FROM other ORDER BY n") == [
+        ("007.50",), ("1.5",), ("12345678901234567890.25",)]
