@@ -105,6 +105,10 @@ static int activity_sessions(struct pg *pg, struct activity *a,
 	if (rc)
 		return rc;
 	a->now_us = activity_time(pg_value(r, 0, 0), INT64_MIN);
+	if (a->now_us == INT64_MIN) {
+		pg_result_free(r);
+		return pg_refuse_answer(pg, "its time", err);
+	}
 	a->may_see = *pg_value(r, 0, 1) == 't';
 	a->standby = *pg_value(r, 0, 2) == 't';
 	a->replayed_us = activity_time(pg_value(r, 0, 3), INT64_MIN);
