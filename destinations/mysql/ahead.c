@@ -123,8 +123,11 @@ static int ahead_ask(struct mysql_target *d, const struct place *place,
 	mysql_target_lock_foresee(d, place, LOCK_LOAD, pipeline,
 				  MYSQL_TARGET_LOAD_WAIT, false, &lock);
 	if (!rc && lock.n == 2 && mysql_client_is_ahead(d->db, lock.items[0]) &&
-	    !mysql_client_is_ahead(d->db, lock.items[1]))
+	    !mysql_client_is_ahead(d->db, lock.items[1])) {
+		/* If this fails, the session is reset before it rests. */
+		d->used = true;
 		rc = mysql_client_exec(d->db, lock.items[1], err);
+	}
 	strlist_release(&lock);
 	return rc;
 }
