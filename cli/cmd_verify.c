@@ -153,6 +153,7 @@ static int verify_each(struct verify_call *call,
 		output_json(json_pack("{s:o}", "pipelines", call->list), false);
 	else if (!stop_requested())
 		verify_report_sum(&report);
+	call->report = NULL;
 	if (!code && stop_requested())
 		return error_set(err, ERROR_STOPPED, "stopped by a signal");
 	return code;

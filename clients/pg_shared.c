@@ -73,7 +73,7 @@ static void shared_expire(void)
 {
 	int64_t now = n_shared ? clock_monotonic_us() : 0;
 
-	for (size_t i = n_shared; i > 0; i--)
+	for (size_t i = n_shared; shared_answers && i > 0; i--)
 		if (shared_end(&shared_answers[i - 1]) < now)
 			shared_remove(i - 1);
 }

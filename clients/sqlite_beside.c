@@ -8,7 +8,7 @@
 static struct {
 	pthread_mutex_t lock;
 	struct sqlite *all;
-} beside = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} beside = { .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
 static void beside_lock(void)
 {
@@ -20,10 +20,17 @@ static void beside_unlock(void)
 	pthread_mutex_unlock(&beside.lock);
 }
 
-/* A thread may be in here while another one forks. */
+/* The child's only thread has another number, and cannot unlock. */
+static void beside_in_child(void)
+{
+	beside.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+/* A thread may be in here while another one forks. The one that forks closes
+ * what the pool has at rest, with the lock held. */
 static void beside_begin(void)
 {
-	pthread_atfork(beside_lock, beside_unlock, beside_unlock);
+	pthread_atfork(beside_lock, beside_unlock, beside_in_child);
 }
 
 void sqlite_beside_add(struct sqlite *db, bool writes)

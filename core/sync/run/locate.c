@@ -64,7 +64,7 @@ static int locate_foresee(struct run *r, struct error *err)
 {
 	struct foresight *f = r->options->foresight;
 	const struct pipeline_settings *next[FORESIGHT_MOST];
-	struct target targets[FORESIGHT_MOST];
+	struct target *targets;
 	const struct target *wishes[FORESIGHT_MOST];
 	size_t n = 0;
 	int rc;
@@ -73,12 +73,14 @@ static int locate_foresee(struct run *r, struct error *err)
 		n = foresight_take(f, FORESIGHT_DESTINATION, r->p, next);
 	if (!n)
 		return 0;
+	targets = xcalloc(n, sizeof(*targets));
 	for (size_t i = 0; i < n; i++) {
 		marks_target(next[i], &targets[i]);
 		wishes[i] = &targets[i];
 	}
 	rc = r->destination->ops->foresee(r->destination, wishes, n, err);
 	foresight_told(f, FORESIGHT_DESTINATION, next, n);
+	free(targets);
 	return rc;
 }
 

@@ -1,5 +1,7 @@
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/engine.h"
 #include "core/base/pool.h"
 #include "core/plugin/registry.h"
@@ -70,7 +72,7 @@ static int run_foresee_source(struct run *r, struct error *err)
 	struct foresight *f = r->options->foresight;
 	const struct pipeline_settings *next[FORESIGHT_MOST];
 	struct source_spec sources[FORESIGHT_MOST];
-	struct watermark_spec marks[FORESIGHT_MOST];
+	struct watermark_spec *marks;
 	struct source_wish wishes[FORESIGHT_MOST];
 	size_t n = 0;
 	int rc;
@@ -79,6 +81,7 @@ static int run_foresee_source(struct run *r, struct error *err)
 		n = foresight_take(f, FORESIGHT_SOURCE, r->p, next);
 	if (!n)
 		return 0;
+	marks = xcalloc(n, sizeof(*marks));
 	for (size_t i = 0; i < n; i++) {
 		settings_source_spec(next[i], &sources[i]);
 		settings_watermark_spec(next[i], &marks[i]);
@@ -88,6 +91,7 @@ static int run_foresee_source(struct run *r, struct error *err)
 	}
 	rc = r->source->ops->foresee(r->source, wishes, n, err);
 	foresight_told(f, FORESIGHT_SOURCE, next, n);
+	free(marks);
 	return rc;
 }
 
