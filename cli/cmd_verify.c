@@ -30,7 +30,7 @@ struct verify_call {
 	struct store *store; /* NULL: there is none yet */
 	bool mends; /* and writes to it */
 	json_t *list; /* NULL: no JSON */
-	struct verify_report *report;
+	struct verify_report report;
 };
 
 static void verify_announce(const struct verify_call *call,
@@ -109,7 +109,7 @@ static int verify_look(const struct verify_call *call,
 }
 
 /* One pipeline; what went wrong is logged, and the first of all kept. */
-static void verify_one(const struct verify_call *call,
+static void verify_one(struct verify_call *call,
 		       const struct pipeline_settings *p, int *code)
 {
 	struct verify_result r;
@@ -131,7 +131,7 @@ static void verify_one(const struct verify_call *call,
 	if (call->list)
 		json_array_append_new(call->list, verify_result_json(&r));
 	else
-		verify_report_print(call->report, &r);
+		verify_report_print(&call->report, &r);
 	verify_result_release(&r);
 }
 
@@ -139,21 +139,19 @@ static int verify_each(struct verify_call *call,
 		       const struct pipeline_settings *const *pipelines,
 		       size_t n, struct error *err)
 {
-	struct verify_report report = {
+	int code = 0;
+
+	call->report = (struct verify_report){
 		.n = n,
 		.values = arguments_has(call->args, "show-values"),
 		.quiet = arguments_has(call->args, "quiet"),
 	};
-	int code = 0;
-
-	call->report = &report;
 	for (size_t i = 0; i < n && !stop_requested(); i++)
 		verify_one(call, pipelines[i], &code);
 	if (call->list)
 		output_json(json_pack("{s:o}", "pipelines", call->list), false);
 	else if (!stop_requested())
-		verify_report_sum(&report);
-	call->report = NULL;
+		verify_report_sum(&call->report);
 	if (!code && stop_requested())
 		return error_set(err, ERROR_STOPPED, "stopped by a signal");
 	return code;
