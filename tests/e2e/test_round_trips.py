@@ -64,6 +64,17 @@ MOST_OF_TEN = (28, 28, 121)
 NEARER = (0.02, 0.02, 0)
 
 
+def check_ten(tidemark, proxies, most):
+    for _ in range(TRIES):
+        before = [proxy.round_trips for proxy in proxies]
+        tidemark.run("--jobs", "1")
+        counted = tuple(proxy.round_trips - old
+                        for proxy, old in zip(proxies, before))
+        if all(map(operator.le, counted, most)):
+            return
+    raise AssertionError(f"{counted} round trips, at most {most}")
+
+
 def test_ten_idle_pipelines_ask_no_more_than_this(tidemark, make_database,
                                                   make_proxy):
     ends = [make_database(name) for name in ("source", "warehouse", "state")]
@@ -88,14 +99,7 @@ def test_ten_idle_pipelines_ask_no_more_than_this(tidemark, make_database,
         tidemark.connect(name, proxy.connection(end))
     tidemark.top["state"] = proxies[2].connection(ends[2])
     tidemark.write_config()
-    for _ in range(TRIES):
-        before = [proxy.round_trips for proxy in proxies]
-        tidemark.run("--jobs", "1")
-        counted = tuple(proxy.round_trips - old
-                        for proxy, old in zip(proxies, before))
-        if all(map(operator.le, counted, MOST_OF_TEN)):
-            return
-    raise AssertionError(f"{counted} round trips, at most {MOST_OF_TEN}")
+    check_ten(tidemark, proxies, MOST_OF_TEN)
 
 
 # To the source and the destination.
@@ -118,12 +122,4 @@ def test_ten_idle_tables_ask_no_more_than_this(tidemark, make_source,
     for name, proxy, end in zip(("source", "warehouse"), proxies, ends):
         tidemark.connect(name, proxy.connection(end))
     tidemark.write_config()
-    for _ in range(TRIES):
-        before = [proxy.round_trips for proxy in proxies]
-        tidemark.run("--jobs", "1")
-        counted = tuple(proxy.round_trips - old
-                        for proxy, old in zip(proxies, before))
-        if all(map(operator.le, counted, MOST_OF_TEN_ITEMS[kind])):
-            return
-    raise AssertionError(
-        f"{counted} round trips, at most {MOST_OF_TEN_ITEMS[kind]}")
+    check_ten(tidemark, proxies, MOST_OF_TEN_ITEMS[kind])
