@@ -373,6 +373,8 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_check_pace(ctx, s, node, in);
 	if (!rc)
 		rc = settings_check_sessions(ctx, node, p);
+	if (!rc)
+		rc = settings_check_schedule(ctx, node, in);
 	if (!rc && p->retry.backoff_us > p->retry.max_backoff_us)
 		rc = settings_fail(ctx, node, "retry.backoff",
 				   "is longer than retry.max_backoff");

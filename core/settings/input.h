@@ -25,6 +25,8 @@ struct pipeline_input {
 	struct strlist replicas; /* names of connections */
 	char *probe_name;
 	bool bad_rows_said; /* how many are allowed */
+	char *every, *cron, *cron_zone; /* the schedule, as said; or NULL */
+	int64_t jitter_us;
 };
 
 /* `in` comes first: the keys of a pipeline are written through either type. */
@@ -109,6 +111,10 @@ int settings_parse_bad_rows(struct option_context *ctx,
 			    const struct option *option,
 			    const struct config_node *node, void *base);
 void settings_default_bad_rows(struct pipeline_input *in);
+/* schedule.c: fill p.schedule. */
+int settings_check_schedule(struct option_context *ctx,
+			    const struct config_node *node,
+			    struct pipeline_input *in);
 /* The pace: names of replicas, and ends that have none. */
 int settings_check_pace(struct option_context *ctx, const struct settings *s,
 			const struct config_node *node,

@@ -101,6 +101,7 @@ void settings_release_input(struct pipeline_input *in)
 	free(p->word);
 	free(p->fault);
 	settings_release_gate(&p->gate);
+	schedule_release(&p->schedule);
 	free(p->name);
 	memset(in, 0, sizeof(*in));
 }
@@ -158,6 +159,9 @@ struct config_node *settings_merged(const struct config_node *own,
 	if (mark && *mine && *settings_strategy_text(rest) &&
 	    strcmp(mine, settings_strategy_text(rest)) != 0)
 		config_node_remove(mark, "column");
+	/* A schedule is one value, whichever of its keys are said. */
+	if (config_node_find(own, "schedule"))
+		config_node_remove(rest, "schedule");
 	config_node_merge(merged, rest);
 	config_node_free(rest);
 	return merged;

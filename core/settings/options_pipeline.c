@@ -305,6 +305,37 @@ static const struct option_choice verify_choices[] = {
 };
 
 /* options_wildcard.c takes all rows but the first three. */
+static const struct option schedule_options[] = {
+	{ .name = "every",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct pipeline_input, every),
+	  .expects = "a duration such as 5m, or manual",
+	  .doc = "The time from one run to the next. Pipelines of one interval "
+		 "have their turns all over it, not at one moment." },
+	{ .name = "cron",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct pipeline_input, cron),
+	  .expects = "a cron expression such as 0 3 * * *",
+	  .doc = "Minute, hour, day of month, month and day of week, or a word "
+		 "as `@daily`. A time that does not exist because the clocks "
+		 "are put forward is taken at that moment, one that comes "
+		 "twice is taken once." },
+	{ .name = "time_zone",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct pipeline_input, cron_zone),
+	  .default_text = "UTC",
+	  .expects = "a time zone such as Europe/Rome",
+	  .doc = "By whose clocks `cron` is meant." },
+	{ .name = "jitter",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct pipeline_input, jitter_us),
+	  .default_text = "0s",
+	  .max = US_PER_DAY,
+	  .doc = "Each run is put off by up to so much, by another time for "
+		 "each pipeline and turn." },
+	{ .name = NULL },
+};
+
 const struct option pipeline_options[] = {
 	{ .name = "source",
 	  .type = OPTION_TABLE,
@@ -387,11 +418,14 @@ const struct option pipeline_options[] = {
 	  .doc = "Part of the run's identity: raise it when the meaning of the "
 		 "rows changes." },
 	{ .name = "schedule",
-	  .type = OPTION_TEXT,
-	  .flags = OPTION_UNSUPPORTED,
+	  .type = OPTION_TABLE,
 	  .default_text = "every 5m",
-	  .expects = "a schedule such as every 5m",
-	  .doc = "When `serve` runs the pipeline." },
+	  .expects = "every 5m, manual, or a map with every or cron",
+	  .table = schedule_options,
+	  .shorthand = "every",
+	  .doc = "When `serve` runs the pipeline: `every 5m`, `manual`, or a "
+		 "map. A run that is late is made up for once, however many "
+		 "were missed." },
 	{ .name = "soft_delete",
 	  .type = OPTION_TEXT,
 	  OPTION_FIELD(struct pipeline_input, p.soft_delete),

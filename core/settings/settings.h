@@ -10,6 +10,7 @@
 
 #include "core/base/config.h"
 #include "core/base/retry.h"
+#include "core/base/schedule.h"
 #include "core/base/strlist.h"
 #include "core/plugin/connector.h"
 #include "core/plugin/destination.h"
@@ -100,6 +101,7 @@ struct pipeline_settings {
 	struct pace_settings pace;
 	struct retry_policy retry;
 	struct breaker_policy breaker;
+	struct schedule schedule; /* `serve` keeps to it */
 	int64_t logic_version;
 	char *loaded_at; /* a column of the target's own; NULL or "": none */
 	char *soft_delete; /* NULL or "": rows are deleted */

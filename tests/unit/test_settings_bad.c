@@ -260,9 +260,28 @@ static const struct {
 	{ COMPLETE "    retry: {breaker: {failures: 1001}}\n",
 	  "t.yaml:7:33: pipelines.p.retry.breaker.failures: must be between 0 "
 	  "and 1000, found 1001" },
-	{ COMPLETE "    schedule: every 1m\n",
-	  "t.yaml:7:15: pipelines.p.schedule: not supported yet; only its "
-	  "default every 5m is accepted" },
+	{ COMPLETE "    schedule: every 1\n",
+	  "t.yaml:7:15: pipelines.p.schedule: expected every 5m, manual, or a "
+	  "map with every or cron; \"1\" is not a duration from 1s to 366d" },
+	{ COMPLETE "    schedule: {cron: '0 3 * *'}\n",
+	  "t.yaml:7:22: pipelines.p.schedule.cron: \"0 3 * *\" is not five "
+	  "fields" },
+	{ COMPLETE "    schedule: {cron: every 5m}\n",
+	  "t.yaml:7:22: pipelines.p.schedule.cron: \"every 5m\" is no cron "
+	  "expression" },
+	{ COMPLETE "    schedule: {cron: '@daily', time_zone: Europe/Rom}\n",
+	  "t.yaml:7:43: pipelines.p.schedule.time_zone: this system knows no "
+	  "time zone \"Europe/Rom\"" },
+	{ COMPLETE "    schedule: {every: 1h, time_zone: Europe/Rome}\n",
+	  "t.yaml:7:38: pipelines.p.schedule.time_zone: goes with cron alone" },
+	{ COMPLETE "    schedule: {every: 1h, cron: '@daily'}\n",
+	  "t.yaml:7:15: pipelines.p.schedule: has both every and cron" },
+	{ COMPLETE "    schedule: {every: 10s, jitter: 10s}\n",
+	  "t.yaml:7:36: pipelines.p.schedule.jitter: must be less than the "
+	  "time "
+	  "between two runs" },
+	{ COMPLETE "    schedule: {at: noon}\n",
+	  "t.yaml:7:16: unknown key \"at\" in pipelines.p.schedule" },
 	{ COMPLETE "    soft_delete: gone\n    load: {mode: append}\n",
 	  "t.yaml:7:18: pipelines.p.soft_delete: rows of load mode append "
 	  "cannot be marked" },
