@@ -1,6 +1,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "core/base/seat.h"
 #include "core/base/stop.h"
 #include "core/sync/rounds/jobs.h"
@@ -107,12 +108,12 @@ static void go(size_t jobs, size_t most)
 {
 	const struct jobs_terms terms = { .jobs = jobs,
 					  .most = most,
-					  .sessions = sessions_at,
-					  .run = run,
-					  .skip = pass_over,
-					  .done = note_done };
+					  .sessions = sessions_at };
+	const struct jobs_work work = { .run = run,
+					.skip = pass_over,
+					.done = note_done };
 
-	jobs_run(&terms, world.needs, world.n);
+	jobs_run(&terms, &work, world.needs, world.n);
 	assert_int_equal(world.n_done, world.n);
 }
 
@@ -442,6 +443,62 @@ static void stop_in_the_first(size_t i, struct reach *reach)
 	seat_back(SEAT_CLOSED, NULL, NULL);
 }
 
+static struct reach *reaches[MOST];
+
+static void first_waits_for_the_others(size_t i, struct reach *reach)
+{
+	reaches[i] = reach;
+	for (size_t other_one = 1; !i && other_one < 3; other_one++)
+		await(has_ended, other_one);
+}
+
+static void note_over(void *ctx)
+{
+	size_t *n_done_then = ctx;
+
+	*n_done_then = world.n_done;
+}
+
+static void run_second(void *ctx, size_t i, struct reach *reach)
+{
+	run(ctx, i + 1, reach);
+}
+
+static void note_second(void *ctx, size_t i)
+{
+	note_done(ctx, i + 1);
+}
+
+/* Others that are added meanwhile have a knowledge of servers of their own. */
+static void more_come_while_one_runs(void **state)
+{
+	const struct jobs_terms terms = { .jobs = 2, .most = 4 };
+	size_t over[2] = { 0, 0 };
+	const struct jobs_work first = { run, pass_over, note_done, note_over,
+					 &over[0] };
+	const struct jobs_work second = { run_second, pass_over, note_second,
+					  note_over, &over[1] };
+	struct jobs *j = jobs_new(&terms);
+
+	(void)state;
+	begin(3, first_waits_for_the_others);
+	jobs_add(j, &first, world.needs, 1);
+	jobs_go(j, clock_monotonic_us() + US_PER_SECOND / 20);
+	assert_int_equal(jobs_left(j), 1);
+	assert_int_equal(world.n_done, 0);
+	jobs_add(j, &second, world.needs + 1, 2);
+	jobs_go(j, INT64_MAX);
+	assert_int_equal(jobs_left(j), 0);
+	assert_int_equal(world.n_done, 3);
+	assert_true(over[1] >= 2);
+	assert_true(over[0] >= 1);
+	assert_ptr_equal(reaches[1], reaches[2]);
+	assert_ptr_not_equal(reaches[0], reaches[1]);
+	jobs_add(j, &first, world.needs, 0);
+	jobs_go(j, INT64_MAX);
+	jobs_free(j);
+}
+
 static void stop_begins_no_more(void **state)
 {
 	static char a[] = "a";
@@ -474,6 +531,7 @@ int main(void)
 		cmocka_unit_test(crowded_server_gets_fewer),
 		cmocka_unit_test(threads_of_a_job_count),
 		cmocka_unit_test(nobody_to_wait_for),
+		cmocka_unit_test(more_come_while_one_runs),
 		cmocka_unit_test(stop_begins_no_more),
 	};
 

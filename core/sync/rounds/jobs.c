@@ -1,9 +1,7 @@
-#include "core/sync/rounds/jobs.h"
+#include "core/sync/rounds/job_seat.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -12,262 +10,9 @@
 #include "core/base/stop.h"
 #include "core/base/strlist.h"
 
-/* Between two looks of one that waits for a seat. */
-#define JOBS_LOOK_US (US_PER_SECOND / 10)
-
-enum job_state { JOB_TO_COME, JOB_RUNS, JOB_ENDED };
-
-struct jobs;
-
-struct job {
-	struct seat seat;
-	struct jobs *jobs;
-	const struct job_need *need;
-	size_t i;
-	size_t reads, writes; /* numbers of files; 0: none */
-	enum job_state state;
-	bool seated;
-	bool open; /* it has its files, and may have sessions */
-	bool wants; /* a seat, after a wait */
-	int waits; /* going on */
-	size_t more; /* threads that work for it, with sessions */
-	pthread_t thread;
-};
-
-struct jobs {
-	const struct jobs_terms *terms;
-	struct reach *reach;
-	pthread_mutex_t lock; /* guards all below */
-	pthread_cond_t changed;
-	size_t seats, taken;
-	size_t most;
-	size_t n_ended; /* so far */
-	struct job **to_come; /* in order */
-	size_t n_to_come;
-	struct job **begun; /* and not yet done */
-	size_t n_begun;
-	bool crowded, cramped; /* it was said */
-};
-
-static void jobs_wait(struct jobs *j)
-{
-	int64_t at = clock_monotonic_us() + JOBS_LOOK_US;
-	struct timespec until = {
-		.tv_sec = (time_t)(at / US_PER_SECOND),
-		.tv_nsec = (long)(at % US_PER_SECOND) * 1000,
-	};
-
-	pthread_cond_timedwait(&j->changed, &j->lock, &until);
-}
-
-static bool job_clashes(const struct job *a, const struct job *b)
-{
-	return (a->writes &&
-		(a->writes == b->writes || a->writes == b->reads)) ||
-	       (b->writes && b->writes == a->reads);
-}
-
-/* One that has waited and wants its files back goes before a new one. */
-static bool job_files_are_free(const struct job *job)
-{
-	const struct jobs *j = job->jobs;
-	bool is_new = job->state == JOB_TO_COME;
-
-	for (size_t i = 0; i < j->n_begun; i++) {
-		const struct job *other = j->begun[i];
-
-		if (other != job && (other->open || (is_new && other->wants)) &&
-		    job_clashes(job, other))
-			return false;
-	}
-	return true;
-}
-
-static int64_t job_sessions(const struct job *job, const struct connection *c)
-{
-	const struct job_need *need = job->need;
-	int64_t each = c == need->source	? need->source_sessions
-		       : c == need->destination ? need->destination_sessions
-						: 0;
-
-	return each * (1 + (int64_t)job->more);
-}
-
-/* All others together. */
-static int64_t job_sessions_beside(const struct job *job,
-				   const struct connection *c)
-{
-	const struct jobs *j = job->jobs;
-	int64_t used = 0;
-
-	for (size_t i = 0; i < j->n_begun; i++)
-		if (j->begun[i] != job && j->begun[i]->open)
-			used += job_sessions(j->begun[i], c);
-	return used;
-}
-
-/* Whoever has one session is not to wait for a second one that another has. A
- * bound that is too low for one pipeline lets one run. */
-static bool job_fits(const struct job *job, const struct connection *c)
-{
-	const struct jobs *j = job->jobs;
-	unsigned most = j->terms->sessions ? j->terms->sessions(c) : 0;
-	int64_t used = most ? job_sessions_beside(job, c) : 0;
-
-	return !used || used + job_sessions(job, c) <= most;
-}
-
-static bool job_ends_are_free(const struct job *job)
-{
-	return job_files_are_free(job) && job_fits(job, job->need->source) &&
-	       job_fits(job, job->need->destination);
-}
-
-/* After a stop all end at once, so that seats do not count any more. */
-static bool job_may_sit(const struct job *job)
-{
-	return (job->open || job_ends_are_free(job)) &&
-	       (job->jobs->taken < job->jobs->seats || stop_requested());
-}
-
-static void job_sit(struct job *job)
-{
-	job->open = true;
-	job->seated = true;
-	job->jobs->taken++;
-}
-
-static void job_rise(struct job *job, enum seat_wait how)
-{
-	if (how == SEAT_CLOSED)
-		job->open = false;
-	if (job->seated)
-		job->jobs->taken--;
-	job->seated = false;
-	pthread_cond_broadcast(&job->jobs->changed);
-}
-
-static void job_leave(struct seat *s, enum seat_wait how)
-{
-	struct job *job = (struct job *)s;
-
-	pthread_mutex_lock(&job->jobs->lock);
-	job->waits++;
-	job_rise(job, how);
-	pthread_mutex_unlock(&job->jobs->lock);
-}
-
-/* Lock held, but not while `over` is asked. */
-static void job_want(struct job *job, enum seat_wait how,
-		     bool (*over)(void *ctx), void *ctx)
-{
-	struct jobs *j = job->jobs;
-	bool gives_up = false;
-
-	job->wants = true;
-	while (!job->waits && !job->seated && !gives_up) {
-		if (job_may_sit(job)) {
-			job_sit(job);
-			break;
-		}
-		jobs_wait(j);
-		if (how == SEAT_CLOSED || !over)
-			continue;
-		pthread_mutex_unlock(&j->lock);
-		gives_up = over(ctx);
-		pthread_mutex_lock(&j->lock);
-	}
-	job->wants = false;
-}
-
-static void job_back(struct seat *s, enum seat_wait how,
-		     bool (*over)(void *ctx), void *ctx)
-{
-	struct job *job = (struct job *)s;
-
-	pthread_mutex_lock(&job->jobs->lock);
-	job->waits--;
-	job_want(job, how, over, ctx);
-	pthread_cond_broadcast(&job->jobs->changed);
-	pthread_mutex_unlock(&job->jobs->lock);
-}
-
-/* Others that may have sessions, and will give them back. */
-static bool job_has_company(const struct job *job)
-{
-	const struct jobs *j = job->jobs;
-
-	for (size_t i = 0; i < j->n_begun; i++)
-		if (j->begun[i] != job && j->begun[i]->open &&
-		    j->begun[i]->state == JOB_RUNS)
-			return true;
-	return false;
-}
-
-static void jobs_shrink(struct jobs *j)
-{
-	size_t seats = j->taken > 1 ? j->taken - 1 : 1;
-
-	if (seats < j->seats)
-		j->seats = seats;
-	if (!j->crowded)
-		log_warn("the server takes no more sessions: fewer pipelines "
-			 "run at once for the rest of this round, %zu for now",
-			 j->seats);
-	j->crowded = true;
-}
-
-static bool job_crowded(struct seat *s)
-{
-	struct job *job = (struct job *)s;
-	struct jobs *j = job->jobs;
-	bool company;
-	size_t ended;
-
-	pthread_mutex_lock(&j->lock);
-	company = job_has_company(job);
-	if (company) {
-		jobs_shrink(j);
-		job_rise(job, SEAT_CLOSED);
-		ended = j->n_ended;
-		while (ended == j->n_ended && job_has_company(job) &&
-		       !stop_requested())
-			jobs_wait(j);
-		job_want(job, SEAT_CLOSED, NULL, NULL);
-	}
-	pthread_mutex_unlock(&j->lock);
-	return company && !stop_requested();
-}
-
-/* At most `n` threads more have room at the connection. */
-static size_t job_room(const struct job *job, const struct connection *c,
-		       size_t n)
-{
-	const struct jobs *j = job->jobs;
-	unsigned most = j->terms->sessions ? j->terms->sessions(c) : 0;
-	int64_t each = job_sessions(job, c);
-	int64_t left = (int64_t)most - job_sessions_beside(job, c) - each;
-
-	if (!most || !each)
-		return n;
-	if (left < each)
-		return 0;
-	return (size_t)(left / each) < n ? (size_t)(left / each) : n;
-}
-
-static size_t job_widen(struct seat *s, size_t n)
-{
-	struct job *job = (struct job *)s;
-
-	pthread_mutex_lock(&job->jobs->lock);
-	job->more = 0;
-	n = job_room(job, job->need->source, n);
-	n = job_room(job, job->need->destination, n);
-	job->more = n;
-	pthread_cond_broadcast(&job->jobs->changed);
-	pthread_mutex_unlock(&job->jobs->lock);
-	return n;
-}
+/* How long fewer seats are there, after a server had no room, while others
+ * work on. */
+#define JOBS_SHRUNK_US (60 * US_PER_SECOND)
 
 static void *job_main(void *arg)
 {
@@ -275,7 +20,7 @@ static void *job_main(void *arg)
 	struct jobs *j = job->jobs;
 
 	seat_use(&job->seat);
-	j->terms->run(j->terms->ctx, job->i, j->reach);
+	job->wave->work.run(job->wave->work.ctx, job->i, job->wave->reach);
 	seat_use(NULL);
 	pthread_mutex_lock(&j->lock);
 	job->state = JOB_ENDED;
@@ -285,11 +30,24 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
+static void wave_end(struct wave *w)
+{
+	if (w->work.over)
+		w->work.over(w->work.ctx);
+	reach_free(w->reach);
+	free(w->items);
+	free(w);
+}
+
 /* Lock held, but not while others hear of it. */
 static void jobs_done(struct jobs *j, const struct job *job)
 {
+	struct wave *w = job->wave;
+
 	pthread_mutex_unlock(&j->lock);
-	j->terms->done(j->terms->ctx, job->i);
+	w->work.done(w->work.ctx, job->i);
+	if (!--w->left)
+		wave_end(w);
 	pthread_mutex_lock(&j->lock);
 }
 
@@ -297,7 +55,7 @@ static void jobs_skip(struct jobs *j, const struct job *job,
 		      const struct error *why)
 {
 	pthread_mutex_unlock(&j->lock);
-	j->terms->skip(j->terms->ctx, job->i, why);
+	job->wave->work.skip(job->wave->work.ctx, job->i, why);
 	pthread_mutex_lock(&j->lock);
 	jobs_done(j, job);
 }
@@ -335,13 +93,14 @@ static bool jobs_find(struct jobs *j, size_t *at, struct error *why)
 	for (*at = 0; *at < j->n_to_come; ++*at) {
 		const struct job *job = j->to_come[*at];
 		const struct job_need *need = job->need;
+		struct reach *reach = job->wave->reach;
 
-		if (reach_check(j->reach, need->source, why) ||
-		    reach_check(j->reach, need->destination, why))
+		if (reach_check(reach, need->source, why) ||
+		    reach_check(reach, need->destination, why))
 			return true;
 		if (job_ends_are_free(job) &&
-		    !reach_is_doubted(j->reach, need->source, NULL) &&
-		    !reach_is_doubted(j->reach, need->destination, NULL))
+		    !reach_is_doubted(reach, need->source, NULL) &&
+		    !reach_is_doubted(reach, need->destination, NULL))
 			return true;
 	}
 	return false;
@@ -372,6 +131,7 @@ static void jobs_begin(struct jobs *j, size_t at)
 		log_warn("the system has no room for one more thread: fewer "
 			 "pipelines run at once");
 	j->cramped = true;
+	j->shrunk_us = clock_monotonic_us();
 	j->most = j->n_begun > 1 ? j->n_begun - 1 : 1;
 	pthread_mutex_unlock(&j->lock);
 	job_main(job);
@@ -390,9 +150,10 @@ static void jobs_stopped(struct jobs *j)
 }
 
 /* Lock held. */
-static void jobs_round(struct jobs *j)
+static void jobs_round(struct jobs *j, int64_t until_us)
 {
-	while (j->n_to_come || j->n_begun) {
+	while ((j->n_to_come || j->n_begun) &&
+	       clock_monotonic_us() < until_us) {
 		struct error why = ERROR_INIT;
 		size_t at;
 
@@ -447,53 +208,100 @@ static int jobs_compare(const void *a, const void *b)
 	return jobs_order(x->need, y->need);
 }
 
-static void jobs_plan(struct jobs *j, struct job *items,
-		      const struct job_need *needs, size_t n)
+/* A server that had no room may have it by now. */
+static void jobs_recover(struct jobs *j)
 {
-	struct strlist files = STRLIST_INIT;
+	int64_t now = clock_monotonic_us();
 
-	for (size_t i = 0; i < n; i++) {
-		items[i] = (struct job){
-			.seat = { job_leave, job_back, job_crowded, job_widen },
-			.jobs = j,
-			.need = &needs[i],
-			.i = i,
-			.reads = jobs_number(&files, needs[i].reads),
-			.writes = jobs_number(&files, needs[i].writes),
-		};
-		j->to_come[i] = &items[i];
-	}
-	strlist_release(&files);
-	if (n)
-		qsort(j->to_come, n, sizeof(*j->to_come), jobs_compare);
+	if (j->n_begun && now - j->shrunk_us < JOBS_SHRUNK_US)
+		return;
+	j->seats = j->terms.jobs;
+	j->most = j->terms.most;
+	j->crowded = false;
+	j->cramped = false;
 }
 
-void jobs_run(const struct jobs_terms *terms, const struct job_need *needs,
-	      size_t n)
+void jobs_add(struct jobs *j, const struct jobs_work *work,
+	      const struct job_need *needs, size_t n)
 {
-	struct jobs j = { .terms = terms,
-			  .seats = terms->jobs,
-			  .most = terms->most,
-			  .to_come = xcalloc(n + 1, sizeof(*j.to_come)),
-			  .n_to_come = n,
-			  .begun = xcalloc(n + 1, sizeof(*j.begun)) };
-	struct job *items = xcalloc(n + 1, sizeof(*items));
+	struct wave *w = xcalloc(1, sizeof(*w));
+
+	*w = (struct wave){ .work = *work,
+			    .reach = reach_new(jobs_changed, j),
+			    .items = xcalloc(n + 1, sizeof(*w->items)),
+			    .left = n };
+	pthread_mutex_lock(&j->lock);
+	jobs_recover(j);
+	j->to_come = xreallocarray(j->to_come, j->n_to_come + n + 1,
+				   sizeof(*j->to_come));
+	j->begun = xreallocarray(j->begun, j->n_begun + j->n_to_come + n + 1,
+				 sizeof(*j->begun));
+	for (size_t i = 0; i < n; i++) {
+		w->items[i] = (struct job){
+			.jobs = j,
+			.wave = w,
+			.need = &needs[i],
+			.i = i,
+			.reads = jobs_number(&j->files, needs[i].reads),
+			.writes = jobs_number(&j->files, needs[i].writes),
+		};
+		job_seat(&w->items[i]);
+		j->to_come[j->n_to_come + i] = &w->items[i];
+	}
+	if (n)
+		qsort(&j->to_come[j->n_to_come], n, sizeof(*j->to_come),
+		      jobs_compare);
+	j->n_to_come += n;
+	pthread_mutex_unlock(&j->lock);
+	if (!n)
+		wave_end(w);
+}
+
+void jobs_go(struct jobs *j, int64_t until_us)
+{
+	pthread_mutex_lock(&j->lock);
+	jobs_round(j, until_us);
+	pthread_mutex_unlock(&j->lock);
+}
+
+size_t jobs_left(const struct jobs *j)
+{
+	return j->n_to_come + j->n_begun;
+}
+
+struct jobs *jobs_new(const struct jobs_terms *terms)
+{
+	struct jobs *j = xcalloc(1, sizeof(*j));
 	pthread_condattr_t attributes;
 
-	pthread_mutex_init(&j.lock, NULL);
+	*j = (struct jobs){ .terms = *terms,
+			    .files = STRLIST_INIT,
+			    .seats = terms->jobs,
+			    .most = terms->most };
+	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&j.changed, &attributes);
+	pthread_cond_init(&j->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	j.reach = reach_new(jobs_changed, &j);
-	jobs_plan(&j, items, needs, n);
-	pthread_mutex_lock(&j.lock);
-	jobs_round(&j);
-	pthread_mutex_unlock(&j.lock);
-	reach_free(j.reach);
-	pthread_cond_destroy(&j.changed);
-	pthread_mutex_destroy(&j.lock);
-	free(items);
-	free(j.begun);
-	free(j.to_come);
+	return j;
+}
+
+void jobs_free(struct jobs *j)
+{
+	pthread_cond_destroy(&j->changed);
+	pthread_mutex_destroy(&j->lock);
+	strlist_release(&j->files);
+	free(j->begun);
+	free(j->to_come);
+	free(j);
+}
+
+void jobs_run(const struct jobs_terms *terms, const struct jobs_work *work,
+	      const struct job_need *needs, size_t n)
+{
+	struct jobs *j = jobs_new(terms);
+
+	jobs_add(j, work, needs, n);
+	jobs_go(j, INT64_MAX);
+	jobs_free(j);
 }

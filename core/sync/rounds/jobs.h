@@ -1,5 +1,5 @@
 /*
- * A round of pipelines side by side, each in a thread of its own. So many work
+ * Pipelines side by side, each in a thread of its own. So many work
  * at once; one that waits for long (core/base/seat.h) lets another one begin
  * meanwhile. A file has one writer at a time, and no reader beside it. A
  * connection that could not be reached is not tried again for each pipeline.
@@ -33,13 +33,19 @@ struct jobs_terms {
 	/* The most sessions at once of a connection; 0: any number. NULL: no
 	 * connection is bounded. */
 	unsigned (*sessions)(const struct connection *c);
-	/* In a thread of its own, with a seat. `reach` is the round's. */
+};
+
+/* The work on those that were added together, told apart by their numbers. They
+ * share their knowledge of what can be reached. */
+struct jobs_work {
+	/* In a thread of its own, with a seat. */
 	void (*run)(void *ctx, size_t i, struct reach *reach);
 	/* In the calling thread, one at a time: it is not run. STOPPED, or the
 	 * error of a connection. */
 	void (*skip)(void *ctx, size_t i, const struct error *why);
 	/* Then, or when it has run. */
 	void (*done)(void *ctx, size_t i);
+	void (*over)(void *ctx); /* behind the last; may be NULL */
 	void *ctx;
 };
 
@@ -47,9 +53,21 @@ struct jobs_terms {
  * the array where they waited alike. */
 int jobs_order(const struct job_need *a, const struct job_need *b);
 
-/* Run each, those that waited longest first; in the order of `needs` if they
- * waited alike. Comes back when all are done. After a stop no more begin. */
-void jobs_run(const struct jobs_terms *terms, const struct job_need *needs,
-	      size_t n);
+/* One thread makes, uses and frees it. */
+struct jobs *jobs_new(const struct jobs_terms *terms);
+void jobs_free(struct jobs *j); /* none is left */
+/* Behind those that are there: one for each need, those first that waited
+ * longest. `needs` is used until `over` is called. */
+void jobs_add(struct jobs *j, const struct jobs_work *work,
+	      const struct job_need *needs, size_t n);
+/* Let them run until that time of the monotonic clock, or until none is left.
+ * After a stop no more begin. */
+void jobs_go(struct jobs *j, int64_t until_us);
+/* How many are not done yet. */
+size_t jobs_left(const struct jobs *j);
+
+/* Run each, and come back when all are done. */
+void jobs_run(const struct jobs_terms *terms, const struct jobs_work *work,
+	      const struct job_need *needs, size_t n);
 
 #endif

@@ -119,11 +119,11 @@ static void round_go(struct round *r, const struct settings *s)
 {
 	size_t jobs = r->options->jobs ? r->options->jobs : s->jobs;
 	struct jobs_terms terms = { .jobs = jobs ? jobs : 1,
-				    .sessions = pool_most,
-				    .run = round_run,
-				    .skip = round_skip,
-				    .done = round_done,
-				    .ctx = r };
+				    .sessions = pool_most };
+	const struct jobs_work work = { .run = round_run,
+					.skip = round_skip,
+					.done = round_done,
+					.ctx = r };
 	bool dry_run = runner_rehearses(r->options);
 	struct job_need *needs =
 		plan_new(r->pipelines, r->n, dry_run ? NULL : r->store);
@@ -131,7 +131,7 @@ static void round_go(struct round *r, const struct settings *s)
 	terms.most = terms.jobs * JOBS_WAITING;
 	plan_limit(&terms, r->n);
 	r->foresight = plan_foresight(r->pipelines, needs, r->n);
-	jobs_run(&terms, needs, r->n);
+	jobs_run(&terms, &work, needs, r->n);
 	foresight_free(r->foresight);
 	plan_free(needs, r->n);
 }
