@@ -1,25 +1,16 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-	&command_run,
-	&command_check,
-	&command_verify,
-	&command_status,
-	&command_runs,
-	&command_dead_letters,
-	&command_backfill,
-	&command_worker,
-	&command_copy,
-	&command_init,
-	&command_watermark,
-	&command_pace,
-	&command_migrate,
-	&command_grants,
-	&command_schema,
-	&command_plugins,
-	&command_version,
-	&command_help,
-	NULL,
+	&command_run,	   &command_check,
+	&command_verify,   &command_status,
+	&command_runs,	   &command_dead_letters,
+	&command_backfill, &command_worker,
+	&command_serve,	   &command_copy,
+	&command_init,	   &command_watermark,
+	&command_pace,	   &command_migrate,
+	&command_grants,   &command_schema,
+	&command_plugins,  &command_version,
+	&command_help,	   NULL,
 };
 
 static const struct flag global_flags[] = {

@@ -20,6 +20,7 @@ extern const struct command command_plugins;
 extern const struct command command_run;
 extern const struct command command_runs;
 extern const struct command command_schema;
+extern const struct command command_serve;
 extern const struct command command_status;
 extern const struct command command_verify;
 extern const struct command command_version;

@@ -44,7 +44,7 @@ static enum expand_mode config_mode(const struct arguments *args)
 		{ "run", EXPAND_KEEP },	     { "worker", EXPAND_KEEP },
 		{ "backfill", EXPAND_KEEP }, { "check", EXPAND_LOOK },
 		{ "verify", EXPAND_LOOK },   { "grants", EXPAND_LOOK },
-		{ "status", EXPAND_TRY },
+		{ "status", EXPAND_TRY },    { "serve", EXPAND_KEEP },
 	};
 
 	if (arguments_has(args, "dry-run") || arguments_has(args, "plan"))
@@ -69,8 +69,8 @@ static bool config_has(const struct settings *s, const char *name)
 static bool config_is_told(const struct arguments *args,
 			   const struct settings *s)
 {
-	static const char *const commands[] = { "run", "verify", "check",
-						"status", "grants" };
+	static const char *const commands[] = { "run",	  "verify", "check",
+						"status", "grants", "serve" };
 	bool told = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)

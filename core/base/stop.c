@@ -12,6 +12,7 @@
 
 static atomic_bool stop_flag;
 static atomic_int stop_signals;
+static atomic_bool stop_hung_up;
 static int stop_pipe[2] = { -1, -1 };
 static pthread_once_t stop_once = PTHREAD_ONCE_INIT;
 
@@ -58,6 +59,28 @@ void stop_install_handlers(void)
 	sigaction(SIGPIPE, &act, NULL);
 	/* A file at its limit (ulimit -f) is told as a full disk is. */
 	sigaction(SIGXFSZ, &act, NULL);
+}
+
+static void stop_note_hangup(int signal)
+{
+	(void)signal;
+	atomic_store(&stop_hung_up, true);
+}
+
+void stop_keep_hangups(void)
+{
+	struct sigaction act;
+
+	memset(&act, 0, sizeof(act));
+	sigemptyset(&act.sa_mask);
+	act.sa_handler = stop_note_hangup;
+	act.sa_flags = SA_RESTART;
+	sigaction(SIGHUP, &act, NULL);
+}
+
+bool stop_take_hangup(void)
+{
+	return atomic_exchange(&stop_hung_up, false);
 }
 
 bool stop_requested(void)

@@ -11,6 +11,10 @@
 /* SIGINT, SIGTERM, SIGHUP; ignores SIGPIPE and SIGXFSZ, which write() reports.
  */
 void stop_install_handlers(void);
+/* From now on SIGHUP does not ask for a stop. */
+void stop_keep_hangups(void);
+/* Was there a SIGHUP since the last call? */
+bool stop_take_hangup(void);
 bool stop_requested(void);
 void stop_request(void);
 int stop_fd(void); /* becomes readable once a stop is requested; for poll() */

@@ -248,6 +248,22 @@ int store_lease_starts(struct store *s,
 			 err);
 }
 
+static int lease_note_clock(void *ctx, const char *const *values,
+			    struct error *err)
+{
+	int64_t *now_us = ctx;
+
+	(void)err;
+	*now_us = store_number_of(values[0]);
+	return 0;
+}
+
+int store_clock(struct store *s, int64_t *now_us, struct error *err)
+{
+	return store_run(s, "SELECT @", NULL, 0, "1t", lease_note_clock, now_us,
+			 err);
+}
+
 int store_lease_get(struct store *s, const char *name, bool *held,
 		    struct lease *out, struct error *err)
 {

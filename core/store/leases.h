@@ -60,6 +60,8 @@ int store_lease_give(struct store *s, const struct lease *l, struct error *err);
 int store_lease_starts(struct store *s,
 		       void (*each)(void *ctx, const char *name, int64_t since),
 		       void *ctx, struct error *err);
+/* The store's clock. */
+int store_clock(struct store *s, int64_t *now_us, struct error *err);
 /* Read the holder: `*held` is false if there is none, or no longer. */
 int store_lease_get(struct store *s, const char *name, bool *held,
 		    struct lease *out, struct error *err);

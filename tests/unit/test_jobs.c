@@ -474,10 +474,16 @@ static void more_come_while_one_runs(void **state)
 {
 	const struct jobs_terms terms = { .jobs = 2, .most = 4 };
 	size_t over[2] = { 0, 0 };
-	const struct jobs_work first = { run, pass_over, note_done, note_over,
-					 &over[0] };
-	const struct jobs_work second = { run_second, pass_over, note_second,
-					  note_over, &over[1] };
+	const struct jobs_work first = { .run = run,
+					 .skip = pass_over,
+					 .done = note_done,
+					 .over = note_over,
+					 .ctx = &over[0] };
+	const struct jobs_work second = { .run = run_second,
+					  .skip = pass_over,
+					  .done = note_second,
+					  .over = note_over,
+					  .ctx = &over[1] };
 	struct jobs *j = jobs_new(&terms);
 
 	(void)state;

@@ -94,6 +94,20 @@ static int lease_try(struct lease_keeper *k, struct store *store,
 	return 0;
 }
 
+/* One who was killed in its turn has not had it. */
+static int lease_check_turn(const struct lease_keeper *k,
+			    enum lease_answer answer,
+			    const struct lease *before, struct error *err)
+{
+	if (!k->terms.turn_us || answer != LEASE_TAKEN ||
+	    before->since < k->terms.turn_us ||
+	    !strcmp(before->holder, k->holder))
+		return 0;
+	return error_set(err, ERROR_STATE,
+			 "process %" PRId64 " on %s has taken this turn",
+			 before->pid, before->host);
+}
+
 /* `*waits`: the seat was left for it. */
 static int lease_wait(struct lease_keeper *k, struct store *store,
 		      const struct lease *wanted, json_t **held_by, bool *waits,
@@ -125,6 +139,8 @@ static int lease_wait(struct lease_keeper *k, struct store *store,
 	}
 	if (!rc && answer == LEASE_BUSY)
 		rc = lease_refuse(&before, held_by, err);
+	if (!rc)
+		rc = lease_check_turn(k, answer, &before, err);
 	lease_release(&before);
 	return rc;
 }

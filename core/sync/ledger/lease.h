@@ -19,6 +19,9 @@ struct lease_terms {
 	const struct connection *state; /* to renew through; NULL: never */
 	int64_t lease_us;
 	int64_t wait_us; /* for another to be done; 0: not at all */
+	/* A turn that one takes: not if it was taken at that time of the
+	 * store's clock, or later, and given back. 0: any number may. */
+	int64_t turn_us;
 };
 
 struct lease_keeper {

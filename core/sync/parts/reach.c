@@ -4,12 +4,14 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 
 /* A connection that was refused; without `who` and `lost` it is as any. */
 struct reach_doubt {
 	const struct connection *c;
 	const void *who; /* tries on for all; NULL: nobody */
 	bool lost; /* nobody tries any more */
+	int64_t lost_us; /* since when; monotonic */
 	struct error why;
 };
 
@@ -17,15 +19,17 @@ struct reach {
 	pthread_mutex_t lock;
 	struct reach_doubt *doubts;
 	size_t n, room;
+	int64_t keep_us;
 	void (*changed)(void *ctx);
 	void *ctx;
 };
 
-struct reach *reach_new(void (*changed)(void *ctx), void *ctx)
+struct reach *reach_new(int64_t keep_us, void (*changed)(void *ctx), void *ctx)
 {
 	struct reach *r = xcalloc(1, sizeof(*r));
 
 	pthread_mutex_init(&r->lock, NULL);
+	r->keep_us = keep_us;
 	r->changed = changed;
 	r->ctx = ctx;
 	return r;
@@ -63,16 +67,25 @@ static struct reach_doubt *reach_add(struct reach *r,
 	return doubt;
 }
 
+/* A word that is too old does not hold. */
+static bool reach_is_lost(const struct reach *r, struct reach_doubt *doubt)
+{
+	if (doubt->lost && r->keep_us &&
+	    clock_monotonic_us() - doubt->lost_us > r->keep_us)
+		doubt->lost = false;
+	return doubt->lost;
+}
+
 int reach_check(struct reach *r, const struct connection *c, struct error *err)
 {
-	const struct reach_doubt *doubt;
+	struct reach_doubt *doubt;
 	struct error why = ERROR_INIT;
 
 	if (!r)
 		return 0;
 	pthread_mutex_lock(&r->lock);
 	doubt = reach_find(r, c);
-	if (doubt && doubt->lost)
+	if (doubt && reach_is_lost(r, doubt))
 		why = doubt->why;
 	pthread_mutex_unlock(&r->lock);
 	if (!why.code)
@@ -109,7 +122,7 @@ void reach_refused(struct reach *r, const struct connection *c, const void *who,
 		return;
 	pthread_mutex_lock(&r->lock);
 	doubt = reach_add(r, c);
-	if (!doubt->who && !doubt->lost)
+	if (!doubt->who && !reach_is_lost(r, doubt))
 		doubt->who = who;
 	if (doubt->who == who)
 		doubt->why = *why;
@@ -150,6 +163,7 @@ void reach_end(struct reach *r, const void *who, bool failed)
 			continue;
 		doubt->who = NULL;
 		doubt->lost = failed;
+		doubt->lost_us = clock_monotonic_us();
 		news = true;
 	}
 	pthread_mutex_unlock(&r->lock);

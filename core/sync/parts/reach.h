@@ -1,20 +1,21 @@
 /*
  * The connections of a round, as far as pipelines could reach them. The first
- * one that is refused tries on for all. Its last word holds for the others,
- * until the round ends. All functions may be called by any thread.
+ * one that is refused tries on for all. Its last word holds for the others, for
+ * a time or until the round ends. All functions may be called by any thread.
  */
 #ifndef TIDEMARK_CORE_SYNC_PARTS_REACH_H
 #define TIDEMARK_CORE_SYNC_PARTS_REACH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/connection.h"
 #include "core/base/error.h"
 
 struct reach;
 /* `changed` is called when another may go on, or has to end; it may not call
- * back. */
-struct reach *reach_new(void (*changed)(void *ctx), void *ctx);
+ * back. A last word holds for `keep_us`; 0: to the end. */
+struct reach *reach_new(int64_t keep_us, void (*changed)(void *ctx), void *ctx);
 void reach_free(struct reach *r);
 
 /* The error of a connection that is given up, told as another's; its code is

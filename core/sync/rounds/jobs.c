@@ -34,7 +34,8 @@ static void wave_end(struct wave *w)
 {
 	if (w->work.over)
 		w->work.over(w->work.ctx);
-	reach_free(w->reach);
+	if (!w->work.reach)
+		reach_free(w->reach);
 	free(w->items);
 	free(w);
 }
@@ -208,6 +209,11 @@ static int jobs_compare(const void *a, const void *b)
 	return jobs_order(x->need, y->need);
 }
 
+struct reach *jobs_reach(struct jobs *j, int64_t keep_us)
+{
+	return reach_new(keep_us, jobs_changed, j);
+}
+
 /* A server that had no room may have it by now. */
 static void jobs_recover(struct jobs *j)
 {
@@ -227,7 +233,8 @@ void jobs_add(struct jobs *j, const struct jobs_work *work,
 	struct wave *w = xcalloc(1, sizeof(*w));
 
 	*w = (struct wave){ .work = *work,
-			    .reach = reach_new(jobs_changed, j),
+			    .reach = work->reach ? work->reach
+						 : jobs_reach(j, 0),
 			    .items = xcalloc(n + 1, sizeof(*w->items)),
 			    .left = n };
 	pthread_mutex_lock(&j->lock);
@@ -255,6 +262,15 @@ void jobs_add(struct jobs *j, const struct jobs_work *work,
 	pthread_mutex_unlock(&j->lock);
 	if (!n)
 		wave_end(w);
+}
+
+void jobs_set(struct jobs *j, const struct jobs_terms *terms)
+{
+	pthread_mutex_lock(&j->lock);
+	j->terms = *terms;
+	j->seats = terms->jobs;
+	j->most = terms->most;
+	pthread_mutex_unlock(&j->lock);
 }
 
 void jobs_go(struct jobs *j, int64_t until_us)

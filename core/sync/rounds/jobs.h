@@ -35,9 +35,10 @@ struct jobs_terms {
 	unsigned (*sessions)(const struct connection *c);
 };
 
-/* The work on those that were added together, told apart by their numbers. They
- * share their knowledge of what can be reached. */
+/* The work on those that were added together, told apart by their numbers. */
 struct jobs_work {
+	/* Their knowledge of servers; NULL: one for these alone. */
+	struct reach *reach;
 	/* In a thread of its own, with a seat. */
 	void (*run)(void *ctx, size_t i, struct reach *reach);
 	/* In the calling thread, one at a time: it is not run. STOPPED, or the
@@ -56,6 +57,10 @@ int jobs_order(const struct job_need *a, const struct job_need *b);
 /* One thread makes, uses and frees it. */
 struct jobs *jobs_new(const struct jobs_terms *terms);
 void jobs_free(struct jobs *j); /* none is left */
+/* Other terms, for those that begin from now on. */
+void jobs_set(struct jobs *j, const struct jobs_terms *terms);
+/* For several jobs_work; reach_free(), when none of them is left. */
+struct reach *jobs_reach(struct jobs *j, int64_t keep_us);
 /* Behind those that are there: one for each need, those first that waited
  * longest. `needs` is used until `over` is called. */
 void jobs_add(struct jobs *j, const struct jobs_work *work,

@@ -7,14 +7,13 @@
 #include "core/base/log.h"
 #include "core/base/pool.h"
 #include "core/base/stop.h"
-#include "core/store/history.h"
 #include "core/store/session.h"
 #include "core/store/shared.h"
-#include "core/sync/letters/desk.h"
 #include "core/sync/parts/foresight.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
 #include "core/sync/rounds/plan.h"
+#include "core/sync/rounds/prune.h"
 #include "core/sync/tasks/rehearsal.h"
 
 /* Opens the store for one round: a store that was away is found again. */
@@ -95,23 +94,6 @@ static void round_done(void *ctx, size_t i)
 		r->options->finished(&r->results[i], r->options->ctx);
 }
 
-/* History that could not be pruned now is pruned by the next run. */
-static void runner_prune(const struct settings *s, struct store *store,
-			 const struct pipeline_settings *const *pipelines,
-			 size_t n)
-{
-	struct error err = ERROR_INIT;
-	int rc = s->state_keep_us
-			 ? store_history_prune(store, s->state_keep_us, &err)
-			 : 0;
-
-	for (size_t i = 0; !rc && s->state_letters_us && i < n; i++)
-		rc = letter_desk_expire(store, pipelines[i]->name,
-					s->state_letters_us, &err);
-	if (rc)
-		log_debug("%s", err.message);
-}
-
 /* A round that is ended at the same place every time would never get to the
  * others: those that waited longest begin. A rehearsal leaves no trace of when
  * it was, and keeps to the config. */
@@ -158,7 +140,7 @@ static void runner_round(const struct settings *s,
 	if (!rc)
 		round_go(&r, s);
 	if (r.store && !dry_run)
-		runner_prune(s, r.store, pipelines, n);
+		prune_history(s, r.store, pipelines, n);
 	store_close(r.store);
 	if (options->round)
 		options->round(results, n, options->ctx);

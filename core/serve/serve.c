@@ -1,0 +1,262 @@
+#include "core/serve/serve.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/pool.h"
+#include "core/base/ready.h"
+#include "core/base/stop.h"
+#include "core/serve/timetable.h"
+#include "core/serve/wave.h"
+#include "core/store/leases.h"
+#include "core/sync/rounds/plan.h"
+#include "core/sync/rounds/prune.h"
+
+/* Between two looks at signals and at what has ended. */
+#define SERVE_TURN_US (US_PER_SECOND / 5)
+/* Between two looks at the store with nothing due. */
+#define SERVE_LOOK_US	US_PER_SECOND
+#define SERVE_PRUNE_US	(600 * US_PER_SECOND)
+#define SERVE_EXPAND_US (10 * US_PER_SECOND)
+/* How long the word about a dead server holds. */
+#define SERVE_REACH_US (15 * US_PER_SECOND)
+/* Clocks that drift are no clocks that were set. */
+#define SERVE_SHIFT_US US_PER_SECOND
+
+struct serve {
+	const struct serve_options *options;
+	struct generation *now;
+	struct timetable table;
+	struct jobs *jobs;
+	bool away; /* the store, by its last answer */
+	int64_t looked_us, pruned_us, expanded_us; /* monotonic */
+	int64_t apart_us; /* wall clock less monotonic */
+	int64_t ahead_us; /* the store's clock less ours */
+};
+
+static void serve_finished(void *ctx, const struct run_result *r)
+{
+	struct serve *s = ctx;
+	struct turn *turn = timetable_find(&s->table, r->pipeline->name);
+	int64_t now = clock_now_us();
+
+	if (turn)
+		turn->taken = false;
+	timetable_begun(&s->table, r->pipeline->name,
+			r->started_us ? r->started_us : now, now);
+	s->options->finished(s->options->ctx, r);
+}
+
+static void serve_set_jobs(struct serve *s, const struct generation *g)
+{
+	size_t jobs = s->options->jobs ? s->options->jobs : g->s.jobs;
+	struct jobs_terms terms = { .jobs = jobs ? jobs : 1,
+				    .sessions = pool_most };
+
+	terms.most = terms.jobs * JOBS_WAITING;
+	plan_limit(&terms, g->n);
+	jobs_set(s->jobs, &terms);
+}
+
+static int serve_read(struct serve *s, enum serve_reading why,
+		      struct error *err)
+{
+	struct generation *g = generation_new();
+	int rc = s->options->read(s->options->ctx, why, g, err);
+
+	if (rc) {
+		generation_leave(g);
+		return rc;
+	}
+	g->reach = jobs_reach(s->jobs, SERVE_REACH_US);
+	serve_set_jobs(s, g);
+	timetable_set(&s->table, g->pipelines, g->n, clock_now_us());
+	generation_leave(s->now);
+	s->now = g;
+	s->looked_us = 0;
+	s->expanded_us = clock_monotonic_us();
+	return 0;
+}
+
+/* A config that is wrong changes nothing. */
+static void serve_read_again(struct serve *s, enum serve_reading why)
+{
+	struct error err = ERROR_INIT;
+
+	if (why == SERVE_READ)
+		ready_tell("RELOADING=1");
+	if (serve_read(s, why, &err))
+		log_error("the pipelines stay as they are: %s", err.message);
+	else if (why == SERVE_READ)
+		log_info("the config was read anew: %zu pipelines", s->now->n);
+	error_clear(&err);
+	if (why == SERVE_READ)
+		ready_tell("READY=1");
+}
+
+static void serve_note_start(void *ctx, const char *name, int64_t since)
+{
+	struct serve *s = ctx;
+
+	timetable_begun(&s->table, name, since - s->ahead_us, clock_now_us());
+}
+
+static int serve_ask_store(struct serve *s, struct error *err)
+{
+	int64_t before = clock_now_us(), there = 0;
+	int rc = generation_store(s->now, err);
+
+	if (!rc)
+		rc = store_clock(s->now->store, &there, err);
+	if (rc)
+		return rc;
+	s->ahead_us = there - before - (clock_now_us() - before) / 2;
+	return store_lease_starts(s->now->store, serve_note_start, s, err);
+}
+
+/* Learn what other processes have begun. Nothing is begun while the store is
+ * away: it has the leases. */
+static bool serve_look(struct serve *s)
+{
+	struct error err = ERROR_INIT;
+	bool away = serve_ask_store(s, &err);
+
+	if (away && !s->away)
+		log_error("no pipeline is begun until the state store "
+			  "answers: %s",
+			  err.message);
+	else if (!away && s->away)
+		log_info("the state store answers again");
+	s->away = away;
+	s->looked_us = clock_monotonic_us();
+	error_clear(&err);
+	return !away;
+}
+
+/* The clock was set: by more than it drifts between two turns. */
+static void serve_watch_clock(struct serve *s)
+{
+	int64_t apart = clock_now_us() - clock_boot_us();
+
+	if (llabs(apart - s->apart_us) > SERVE_SHIFT_US) {
+		if (s->apart_us)
+			log_warn("this machine's clock was set by %+.1f s",
+				 (double)(apart - s->apart_us) / 1e6);
+		timetable_shift(&s->table, clock_now_us());
+		s->looked_us = 0;
+	}
+	s->apart_us = apart;
+}
+
+/* All that are due, as one wave. */
+static void serve_begin(struct serve *s)
+{
+	const struct pipeline_settings **due =
+		xcalloc(s->table.n + 1, sizeof(const void *));
+	int64_t *turns = xcalloc(s->table.n + 1, sizeof(*turns));
+	int64_t now = clock_now_us();
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->table.n; i++) {
+		struct turn *turn = &s->table.items[i];
+
+		if (!turn_is_due(turn, now))
+			continue;
+		turns[n] = turn->asked ? 0 : turn->due_us + s->ahead_us;
+		turn->taken = true;
+		turn->asked = false;
+		due[n++] = turn->p;
+	}
+	if (n)
+		wave_begin(s->jobs, s->now, due, turns, n, serve_finished, s);
+	free(turns);
+	free((void *)due);
+}
+
+/* Before anything is begun, and now and then. */
+static bool serve_wants_look(const struct serve *s)
+{
+	if (!s->looked_us ||
+	    clock_monotonic_us() - s->looked_us >= SERVE_LOOK_US)
+		return true;
+	return !s->away && timetable_next(&s->table) <= clock_now_us();
+}
+
+static void serve_tidy(struct serve *s)
+{
+	int64_t now = clock_monotonic_us();
+
+	if (s->away || now - s->pruned_us < SERVE_PRUNE_US)
+		return;
+	s->pruned_us = now;
+	prune_history(&s->now->s, s->now->store, s->now->pipelines, s->now->n);
+}
+
+/* How long nothing is to be begun, at most. */
+static int64_t serve_rest_us(const struct serve *s)
+{
+	int64_t next = timetable_next(&s->table), now = clock_now_us();
+
+	if (s->away || next >= now + SERVE_TURN_US)
+		return SERVE_TURN_US;
+	return next > now ? next - now : 0;
+}
+
+static void serve_rest(struct serve *s)
+{
+	int64_t rest = serve_rest_us(s);
+
+	if (jobs_left(s->jobs))
+		jobs_go(s->jobs, clock_monotonic_us() + rest);
+	else
+		clock_sleep_us(rest);
+}
+
+static void serve_turn(struct serve *s)
+{
+	bool hung_up = stop_take_hangup();
+
+	if (hung_up)
+		serve_read_again(s, SERVE_READ);
+	else if (s->now->s.n_wildcards && !s->away &&
+		 clock_monotonic_us() - s->expanded_us >= SERVE_EXPAND_US)
+		serve_read_again(s, SERVE_LOOK);
+	serve_watch_clock(s);
+	if (serve_wants_look(s) && serve_look(s))
+		serve_begin(s);
+	serve_tidy(s);
+	ready_tell("WATCHDOG=1");
+	serve_rest(s);
+}
+
+/* A stop: what runs ends at its batch. */
+static void serve_end(struct serve *s)
+{
+	ready_tell("STOPPING=1");
+	jobs_go(s->jobs, INT64_MAX);
+	timetable_release(&s->table);
+	generation_leave(s->now);
+	jobs_free(s->jobs);
+}
+
+int serve_run(const struct serve_options *options, struct error *err)
+{
+	const struct jobs_terms terms = { .jobs = 1, .most = 1 };
+	struct serve s = { .options = options, .jobs = jobs_new(&terms) };
+	int rc;
+
+	stop_keep_hangups();
+	rc = serve_read(&s, SERVE_READ, err);
+	if (!rc) {
+		log_info("serving %zu pipelines", s.now->n);
+		ready_tell("READY=1");
+	}
+	while (!rc && !stop_requested())
+		serve_turn(&s);
+	serve_end(&s);
+	return rc ? rc : error_set(err, ERROR_STOPPED, "stopped by a signal");
+}

@@ -1,0 +1,109 @@
+#include "core/serve/timetable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+
+void timetable_release(struct timetable *t)
+{
+	free(t->items);
+	*t = (struct timetable){ NULL, 0 };
+}
+
+static int turn_compare(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	return strcmp(x->p->name, y->p->name);
+}
+
+struct turn *timetable_find(struct timetable *t, const char *name)
+{
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(name, t->items[middle].p->name);
+
+		if (!order)
+			return &t->items[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static void turn_plan(struct turn *turn, int64_t now_us)
+{
+	turn->due_us = schedule_due(&turn->p->schedule, turn->p->name,
+				    turn->last_us, turn->known_us, now_us);
+}
+
+void timetable_set(struct timetable *t,
+		   const struct pipeline_settings *const *pipelines, size_t n,
+		   int64_t now_us)
+{
+	struct timetable fresh = { xcalloc(n + 1, sizeof(*fresh.items)), n };
+
+	for (size_t i = 0; i < n; i++) {
+		struct turn *old = timetable_find(t, pipelines[i]->name);
+
+		fresh.items[i] =
+			old ? *old : (struct turn){ .known_us = now_us };
+		fresh.items[i].p = pipelines[i];
+		turn_plan(&fresh.items[i], now_us);
+	}
+	qsort(fresh.items, n, sizeof(*fresh.items), turn_compare);
+	timetable_release(t);
+	*t = fresh;
+}
+
+void timetable_begun(struct timetable *t, const char *name, int64_t at_us,
+		     int64_t now_us)
+{
+	struct turn *turn = timetable_find(t, name);
+
+	if (!turn || at_us <= turn->last_us)
+		return;
+	turn->last_us = at_us;
+	turn_plan(turn, now_us);
+}
+
+void timetable_shift(struct timetable *t, int64_t now_us)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct turn *turn = &t->items[i];
+
+		if (turn->last_us > now_us)
+			turn->last_us = now_us;
+		if (turn->known_us > now_us)
+			turn->known_us = now_us;
+		turn_plan(turn, now_us);
+	}
+}
+
+bool turn_is_due(const struct turn *turn, int64_t now_us)
+{
+	return !turn->taken && !turn->paused &&
+	       (turn->asked || turn->due_us <= now_us);
+}
+
+int64_t timetable_next(const struct timetable *t)
+{
+	int64_t next = SCHEDULE_NEVER;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct turn *turn = &t->items[i];
+
+		if (turn->taken || turn->paused)
+			continue;
+		if (turn->asked)
+			return 0;
+		if (turn->due_us < next)
+			next = turn->due_us;
+	}
+	return next;
+}

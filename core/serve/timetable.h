@@ -1,0 +1,49 @@
+/*
+ * The pipelines of a `serve`, and when each has its next turn. Nothing here
+ * looks at a clock or at a store: the caller says what time it is and who was
+ * begun when. All times are µs since 1970 UTC by this machine's clock.
+ */
+#ifndef TIDEMARK_CORE_SERVE_TIMETABLE_H
+#define TIDEMARK_CORE_SERVE_TIMETABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/settings/settings.h"
+
+struct turn {
+	const struct pipeline_settings *p;
+	int64_t known_us; /* here under this schedule since then */
+	int64_t last_us; /* begun last, here or elsewhere; 0: never */
+	int64_t due_us; /* SCHEDULE_NEVER: not by itself */
+	bool taken; /* it waits for a job, or runs */
+	bool asked; /* for a run as soon as may be */
+	bool paused;
+};
+
+struct timetable {
+	struct turn *items; /* in the order of the names */
+	size_t n;
+};
+void timetable_release(struct timetable *t);
+
+/* Other pipelines, or the same ones with other settings: whatever is known of a
+ * name stays. `pipelines` outlive the table, or the next call. */
+void timetable_set(struct timetable *t,
+		   const struct pipeline_settings *const *pipelines, size_t n,
+		   int64_t now_us);
+struct turn *timetable_find(struct timetable *t, const char *name);
+
+/* It was begun then, here or by another process. An older time than the last
+ * one changes nothing. */
+void timetable_begun(struct timetable *t, const char *name, int64_t at_us,
+		     int64_t now_us);
+/* This wall clock was set: what was due by the old one is due anew. */
+void timetable_shift(struct timetable *t, int64_t now_us);
+/* Is it its turn? */
+bool turn_is_due(const struct turn *turn, int64_t now_us);
+/* When the next one has its turn that is not taken; SCHEDULE_NEVER. */
+int64_t timetable_next(const struct timetable *t);
+
+#endif

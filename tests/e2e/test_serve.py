@@ -1,0 +1,336 @@
+"""`tidemark serve`: pipelines on their schedules, unattended."""
+
+import collections
+import os
+import signal
+import socket
+import sqlite3
+
+import pytest
+
+import ends
+import workload
+from bench import EXIT_CONFIG, EXIT_STOPPED, items_settings
+from oracle import ITEMS, check_rows
+from servers import wait_for
+
+SHORT = {"attempts": 2, "backoff": "10ms"}
+
+
+def configure(tidemark, source, destination, tables, **settings):
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    for table in tables:
+        tidemark.pipeline(table, **items_settings(
+            source, destination, "timestamp", table=table, **settings))
+    return tidemark.write_config()
+
+
+def fill(source, *tables):
+    for table in tables:
+        workload.create_items(source, table, rows=30)
+    return tables
+
+
+def starts(tidemark, pipeline):
+    """When each attempt began, in µs, in order."""
+    try:
+        with sqlite3.connect(tidemark.state_file) as db:
+            return [at for at, in db.execute(
+                "SELECT started_at FROM attempts WHERE pipeline = ? "
+                "ORDER BY seq", (pipeline,))]
+    except sqlite3.OperationalError:
+        return []
+
+
+def outcomes(tidemark, pipeline):
+    try:
+        with sqlite3.connect(tidemark.state_file) as db:
+            return [text for text, in db.execute(
+                "SELECT outcome FROM attempts WHERE pipeline = ? "
+                "ORDER BY seq", (pipeline,))]
+    except sqlite3.OperationalError:
+        return []
+
+
+def is_equal(source, destination, table):
+    """True when what arrived is what the source has."""
+    if table not in destination.tables():
+        return False
+    return (destination.rows(f"{destination.schema}.{table}", ITEMS)
+            == source.rows(table, ITEMS))
+
+
+def wait_equal(source, destination, *tables):
+    for table in tables:
+        wait_for(lambda table=table: is_equal(source, destination, table),
+                 what=f"{table} to arrive")
+
+
+def logged(run, text):
+    return text.encode() in run.text["err"]
+
+
+def stop(running):
+    running.signal(signal.SIGTERM)
+    done = running.wait()
+    assert done.code == EXIT_STOPPED, done
+    return done
+
+
+@pytest.fixture
+def served(tidemark, source, make_destination):
+    """Two tables, each second; what is served, and its ends."""
+    destination = make_destination("sqlite")
+    tables = fill(source, "a", "b")
+    configure(tidemark, source, destination, tables, schedule="every 1s",
+              retry=SHORT)
+    return source, destination
+
+
+def test_each_on_its_schedule(tidemark, served):
+    source, destination = served
+    tidemark.pipelines["b"]["schedule"] = "manual"
+    tidemark.write_config()
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a")
+    workload.fill_items(source, 31, 50, stamp="now()", table="a")
+    wait_equal(source, destination, "a")
+    wait_for(lambda: len(starts(tidemark, "a")) >= 4, what="four turns")
+    stop(running)
+    assert not starts(tidemark, "b")
+    assert set(outcomes(tidemark, "a")) == {"caught_up"}
+    check_rows(source.rows("a", ITEMS),
+               destination.rows(f"{destination.schema}.a", ITEMS))
+
+
+def test_a_turn_is_taken_once(tidemark, served):
+    """Several processes with one store: no two runs of one turn."""
+    source, destination = served
+    for name in "ab":
+        tidemark.pipelines[name]["schedule"] = "every 2s"
+    tidemark.write_config()
+    running = [tidemark.start("serve") for _ in range(3)]
+    wait_for(lambda: len(starts(tidemark, "a")) >= 5, what="five turns")
+    for each in running:
+        stop(each)
+    for name in "ab":
+        # The times of a pipeline lie 2 s apart; a first run comes at once.
+        _, *times = starts(tidemark, name)
+        phase = min(at % 2_000_000 for at in times)
+        turns = collections.Counter((at - phase) // 2_000_000 for at in times)
+        assert set(turns.values()) == {1}, (name, times)
+    wait_equal(source, destination, "a", "b")
+
+
+def test_a_missed_turn_is_made_up_for_once(tidemark, served):
+    source, destination = served
+    tidemark.pipelines["a"]["schedule"] = {"cron": "0 3 * * *"}
+    tidemark.write_config()
+    tidemark.run("a")
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("UPDATE leases SET since = since - 5 * 86400000000")
+    workload.fill_items(source, 31, 50, stamp="now()", table="a")
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a")
+    wait_for(lambda: len(starts(tidemark, "b")) >= 3, what="turns of b")
+    stop(running)
+    assert len(starts(tidemark, "a")) == 2
+
+
+def test_hangup_reads_the_config_anew(tidemark, served):
+    source, destination = served
+    fill(source, "c")
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a", "b")
+    # One that is wrong changes nothing.
+    tidemark.write_config("version: 1\npipelines: [\n")
+    running.signal(signal.SIGHUP)
+    wait_for(lambda: logged(running, "the pipelines stay as they are"),
+             what="the refusal")
+    assert logged(running, "tidemark.yaml:3:1: not valid YAML")
+    turns = len(starts(tidemark, "a"))
+    wait_for(lambda: len(starts(tidemark, "a")) > turns + 1, what="more turns")
+    tidemark.pipeline("c", **items_settings(
+        source, destination, "timestamp", table="c", schedule="every 1s"))
+    del tidemark.pipelines["a"]
+    tidemark.write_config()
+    running.signal(signal.SIGHUP)
+    wait_equal(source, destination, "c")
+    turns = len(starts(tidemark, "a"))
+    wait_for(lambda: len(starts(tidemark, "c")) >= 3, what="turns of c")
+    stop(running)
+    assert len(starts(tidemark, "a")) == turns
+
+
+def test_a_wildcard_finds_new_tables(tidemark, source, make_destination):
+    destination = make_destination("sqlite")
+    fill(source, "a")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("all", tables="public.*", schedule="every 1s",
+                      source={"connection": "source"},
+                      destination={"connection": "warehouse"})
+    tidemark.write_config()
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a")
+    fill(source, "later")
+    wait_equal(source, destination, "later")
+    stop(running)
+
+
+def test_a_pipeline_that_fails_keeps_nobody(tidemark, served):
+    source, destination = served
+    source.execute("ALTER TABLE a RENAME TO gone")
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "b")
+    wait_for(lambda: len(outcomes(tidemark, "b")) >= 3, what="turns of b")
+    source.execute("ALTER TABLE gone RENAME TO a")
+    wait_equal(source, destination, "a")
+    done = stop(running)
+    assert "a: " in done.err and "error" in done.err
+
+
+def test_a_server_that_goes_and_comes_back(tidemark, own_cluster, source,
+                                           make_destination):
+    """Pipelines of the other server go on, and its own do when it is back."""
+    server = own_cluster()
+    server.create_database("data")
+    away = ends.PostgresEnd(server, "data")
+    destination = make_destination("sqlite")
+    fill(source, "a")
+    names = [f"t{i}" for i in range(20)]
+    fill(away, *names)
+    configure(tidemark, source, destination, ["a"], schedule="every 1s",
+              retry=SHORT)
+    tidemark.connect("away", away.connection())
+    for name in names:
+        terms = items_settings(away, destination, "timestamp", table=name,
+                               schedule="every 1s", retry=SHORT)
+        terms["source"]["connection"] = "away"
+        tidemark.pipeline(name, **terms)
+    tidemark.write_config()
+    running = tidemark.start("serve", "--jobs", "2")
+    wait_equal(away, destination, *names)
+    server.stop("immediate")
+    wait_for(lambda: logged(running, "could not be reached a moment ago"),
+             what="the word about the server")
+    turns = len(starts(tidemark, "a"))
+    wait_for(lambda: len(starts(tidemark, "a")) > turns + 3,
+             what="turns of the other server's pipeline")
+    server.start()
+    for name in names:
+        workload.fill_items(away, 31, 40, stamp="now()", table=name)
+    wait_equal(away, destination, *names)
+    stop(running)
+
+
+def test_the_store_goes_and_comes_back(tidemark, own_cluster, source,
+                                       make_destination):
+    """Without leases nothing is begun; the process stays."""
+    server = own_cluster()
+    server.create_database("state")
+    store = ends.PostgresEnd(server, "state")
+    destination = make_destination("sqlite")
+    fill(source, "a")
+    tidemark.top["state"] = store.connection()
+    configure(tidemark, source, destination, ["a"], schedule="every 1s",
+              retry=SHORT)
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a")
+    server.stop("immediate")
+    wait_for(lambda: logged(running, "no pipeline is begun until the state "
+                                     "store answers"), what="the word")
+    workload.fill_items(source, 31, 40, stamp="now()", table="a")
+    server.start()
+    wait_for(lambda: logged(running, "the state store answers again"),
+             what="the store")
+    wait_equal(source, destination, "a")
+    stop(running)
+
+
+def test_the_store_is_away_at_first(tidemark, own_cluster, source,
+                                    make_destination):
+    server = own_cluster()
+    server.create_database("state")
+    store = ends.PostgresEnd(server, "state")
+    destination = make_destination("sqlite")
+    fill(source, "a")
+    tidemark.top["state"] = store.connection()
+    configure(tidemark, source, destination, ["a"], schedule="every 1s",
+              retry=SHORT)
+    server.stop("immediate")
+    running = tidemark.start("serve")
+    wait_for(lambda: logged(running, "no pipeline is begun"), what="the word")
+    server.start()
+    wait_equal(source, destination, "a")
+    stop(running)
+
+
+def test_killed_and_begun_again(tidemark, served):
+    source, destination = served
+    for i in range(4):
+        running = tidemark.start("serve")
+        turns = len(starts(tidemark, "a"))
+        workload.fill_items(source, 31 + i * 10, 40 + i * 10, stamp="now()",
+                            table="a")
+        wait_for(lambda turns=turns: len(starts(tidemark, "a")) > turns,
+                 what="a turn")
+        running.kill()
+        running.wait()
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a", "b")
+    stop(running)
+    assert tidemark.run("a").pipeline()["rows_read"] == 0
+
+
+def test_words_to_the_service_manager(tidemark, served):
+    path = os.path.join(tidemark.dir, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(60)
+        running = tidemark.start("serve", env={"NOTIFY_SOCKET": path,
+                                               "WATCHDOG_USEC": "10000000"})
+        said = collections.Counter()
+
+        def hear(word):
+            while not said[word]:
+                said.update(manager.recv(4096).decode().split("\n"))
+        hear("READY=1")
+        hear("WATCHDOG=1")
+        said.clear()
+        running.signal(signal.SIGHUP)
+        hear("RELOADING=1")
+        hear("READY=1")
+        running.signal(signal.SIGTERM)
+        hear("STOPPING=1")
+        assert running.wait().code == EXIT_STOPPED
+
+
+def test_a_config_that_is_wrong_at_first(tidemark, served):
+    tidemark.pipelines["a"]["schedule"] = "every now and then"
+    tidemark.write_config()
+    done = tidemark("serve").expect(EXIT_CONFIG)
+    assert "pipelines.a.schedule" in done.err
+
+
+@pytest.mark.parametrize("shift", ("-3600s", "+3600s"))
+def test_a_clock_that_is_set(tidemark, served, shift):
+    """Neither an hour without a run, nor one run after the other."""
+    source, destination = served
+    clock = os.path.join(tidemark.dir, "clock")
+    with open(clock, "w", encoding="ascii") as file:
+        file.write("+0s")
+    running = tidemark.start("serve", env={
+        "LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+        "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1",
+        "DONT_FAKE_MONOTONIC": "1"})
+    wait_equal(source, destination, "a", "b")
+    with open(clock, "w", encoding="ascii") as file:
+        file.write(shift)
+    wait_for(lambda: logged(running, "clock was set"), what="the jump")
+    turns = len(starts(tidemark, "a"))
+    wait_for(lambda: len(starts(tidemark, "a")) > turns + 3, what="turns")
+    stop(running)
+    times = starts(tidemark, "a")[turns + 1:]
+    assert all(b - a > 500_000 for a, b in zip(times, times[1:])), times
