@@ -40,6 +40,10 @@ struct wildcard_input {
 /* on_bad_row.dead_letter.limit, if it is not said. */
 #define SETTINGS_BAD_ROWS "100"
 
+/* alert.late, if it is not said: schedules. */
+#define SETTINGS_LATE		"3"
+#define SETTINGS_LATE_SCHEDULES 3
+
 /* Pipelines at once, at most. */
 #define SETTINGS_JOBS_MOST 1000
 
@@ -47,6 +51,7 @@ struct wildcard_input {
 struct settings_input {
 	int64_t version, jobs;
 	bool row_values;
+	struct alert_settings alert;
 	const struct config_node *state, *connections, *defaults, *pipelines;
 };
 
@@ -60,7 +65,7 @@ extern const struct option wildcard_options[]; /* struct wildcard_input */
 extern const struct option source_options[], watermark_options[];
 /* The same: what guards a pipeline's rows and servers. */
 extern const struct option gate_options[], on_bad_row_options[], pace_options[],
-	retry_options[];
+	retry_options[], alert_options[];
 extern const struct option_choice on_bad_row_choices[];
 
 /* markless.c: strategy none is for tables that are loaded whole each time. */
@@ -115,6 +120,12 @@ void settings_default_bad_rows(struct pipeline_input *in);
 int settings_check_schedule(struct option_context *ctx,
 			    const struct config_node *node,
 			    struct pipeline_input *in);
+/* The key alert.late, of a pipeline and of all. */
+int settings_parse_late(struct option_context *ctx, const struct option *option,
+			const struct config_node *node, void *base);
+int settings_parse_late_of_all(struct option_context *ctx,
+			       const struct option *option,
+			       const struct config_node *node, void *base);
 /* The pace: names of replicas, and ends that have none. */
 int settings_check_pace(struct option_context *ctx, const struct settings *s,
 			const struct config_node *node,

@@ -219,6 +219,7 @@ static int settings_parse_pipeline(struct option_context *ctx,
 	length = option_path_push(ctx, draft->name);
 	settings_name(&in.p, draft);
 	option_init(pipeline_options, &in);
+	in.p.alert = s->alert;
 	rc = option_parse_table(ctx, &table, draft->node, &in);
 	if (!rc)
 		rc = settings_check_pipeline(ctx, s, draft->node, &in);
@@ -232,7 +233,8 @@ static int settings_parse_pipeline(struct option_context *ctx,
 }
 
 /* The ends of a table whose pipeline cannot be told, with nothing else said. */
-static void settings_stub(const struct pipeline_draft *draft,
+static void settings_stub(const struct settings *s,
+			  const struct pipeline_draft *draft,
 			  const struct error *why,
 			  struct pipeline_settings *out)
 {
@@ -243,6 +245,7 @@ static void settings_stub(const struct pipeline_draft *draft,
 
 	settings_name(p, draft);
 	option_init(pipeline_options, &in);
+	p->alert = s->alert;
 	p->source = draft->wildcard->source;
 	p->destination = draft->wildcard->destination;
 	p->source_table = xstrdup(draft->caught->table);
@@ -271,7 +274,7 @@ static int settings_make_pipeline(struct option_context *ctx,
 	if (draft->caught->fault.code)
 		why = draft->caught->fault;
 	if (rc) {
-		settings_stub(draft, &why, out);
+		settings_stub(s, draft, &why, out);
 	} else if (why.code) {
 		out->fault = xmalloc(sizeof(*out->fault));
 		*out->fault = why;
@@ -364,19 +367,23 @@ static void settings_keep(struct settings *s, const struct settings_input *in)
 static int settings_parse_root(struct option_context *ctx, struct settings *s,
 			       const struct config_node *root)
 {
-	struct settings_input in = { .version = 0 };
-	struct option table = { .name = "the file",
-				.type = OPTION_TABLE,
-				.table = settings_options,
-				.expects = "a map of version, state, log, "
-					   "jobs, connections, defaults and "
-					   "pipelines" };
+	struct settings_input in = { .alert.late_schedules =
+					     SETTINGS_LATE_SCHEDULES };
+	struct option table = {
+		.name = "the file",
+		.type = OPTION_TABLE,
+		.table = settings_options,
+		.expects = "a map of version, state, log, "
+			   "jobs, alert, connections, defaults and "
+			   "pipelines"
+	};
 	int rc;
 
 	option_init(settings_options, &in);
 	rc = option_parse_table(ctx, &table, root, &in);
 	s->row_values = in.row_values;
 	s->jobs = (size_t)in.jobs;
+	s->alert = in.alert;
 	if (!rc)
 		rc = settings_parse_state(ctx, s, in.state);
 	if (!rc)

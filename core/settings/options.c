@@ -180,6 +180,17 @@ static const struct option log_options[] = {
 	{ .name = NULL },
 };
 
+static const struct option alert_all_options[] = {
+	{ .name = "late",
+	  .type = OPTION_TEXT,
+	  .flags = OPTION_OR_COUNT,
+	  .default_text = SETTINGS_LATE,
+	  .expects = "a duration such as 1h, or a count of schedules",
+	  .doc = "As `alert.late` of a pipeline.",
+	  .parse = settings_parse_late_of_all },
+	{ .name = NULL },
+};
+
 const struct option settings_options[] = {
 	{ .name = "version",
 	  .type = OPTION_COUNT,
@@ -210,6 +221,11 @@ const struct option settings_options[] = {
 	  .max = SETTINGS_JOBS_MOST,
 	  .doc = "How many pipelines `run` has at work at once. If several "
 		 "write into one file, they take turns." },
+	{ .name = "alert",
+	  .type = OPTION_TABLE,
+	  .table = alert_all_options,
+	  .doc = "For pipelines that do not say otherwise, and whose "
+		 "`defaults` do not." },
 	{ .name = "connections",
 	  .type = OPTION_MAP,
 	  .flags = OPTION_REQUIRED,

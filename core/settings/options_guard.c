@@ -176,6 +176,19 @@ static const struct option breaker_options[] = {
 	{ .name = NULL },
 };
 
+const struct option alert_options[] = {
+	{ .name = "late",
+	  .type = OPTION_TEXT,
+	  .flags = OPTION_OR_COUNT,
+	  .default_text = SETTINGS_LATE,
+	  .expects = "a duration such as 1h, or a count of schedules",
+	  .doc = "The pipeline is late if it has not caught up for so long, "
+		 "`1h`, or for so many of its schedules, `3`; 0 is never. "
+		 "Without a schedule a count says nothing.",
+	  .parse = settings_parse_late },
+	{ .name = NULL },
+};
+
 const struct option retry_options[] = {
 	{ .name = "attempts",
 	  .type = OPTION_COUNT,

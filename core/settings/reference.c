@@ -75,6 +75,7 @@ static const char settings_example_text[] =
 	"      backoff: 1s\n"
 	"      max_backoff: 60s\n"
 	"      breaker: { failures: 5, cool_down: 30s }\n"
+	"    alert: { late: 1h }     # status, and its --fail\n"
 	"    logic_version: 1\n"
 	"    tenant: \"\"\n"
 	"    gate: { not_null: [], min: {}, max: {}, match: {}, unique: [], "

@@ -46,6 +46,16 @@ struct bad_row_settings {
 	struct row_limit limit; /* a run's */
 };
 
+/* When a pipeline counts as late: so long without a success. */
+struct alert_settings {
+	int64_t late_us; /* 0: so many schedules */
+	int64_t late_schedules;
+};
+
+/* So long without a success is late, in µs; 0: never. `interval_us` is the
+ * time between two runs of its schedule, 0: none, or not known. */
+int64_t alert_late_us(const struct alert_settings *alert, int64_t interval_us);
+
 /* How gently to read; 0, "" and none are off. */
 struct pace_limits {
 	int64_t rows_per_second, bytes_per_second;
@@ -102,6 +112,7 @@ struct pipeline_settings {
 	struct retry_policy retry;
 	struct breaker_policy breaker;
 	struct schedule schedule; /* `serve` keeps to it */
+	struct alert_settings alert;
 	int64_t logic_version;
 	char *loaded_at; /* a column of the target's own; NULL or "": none */
 	char *soft_delete; /* NULL or "": rows are deleted */
@@ -129,6 +140,7 @@ struct settings {
 	int64_t state_letters_us; /* 0: dead letters are kept for ever */
 	bool row_values; /* errors may tell contents of rows */
 	size_t jobs; /* pipelines at once */
+	struct alert_settings alert; /* unless a pipeline says so */
 	struct connection **connections;
 	size_t n_connections;
 	/* Wildcards have theirs among them after settings_expand(). */

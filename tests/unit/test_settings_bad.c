@@ -28,7 +28,8 @@ static const struct {
 	/* the top level */
 	{ "versoin: 1\n",
 	  "t.yaml:1:1: unknown key \"versoin\" in the top level; did you mean "
-	  "\"version\"? allowed: version, state, log, jobs, connections, "
+	  "\"version\"? allowed: version, state, log, jobs, alert, "
+	  "connections, "
 	  "defaults, pipelines" },
 	{ COMPLETE "log: { row_values: 1 }\n",
 	  "t.yaml:7:20: log.row_values: \"1\" is not allowed; allowed: "
