@@ -2,6 +2,7 @@
 #include "core/store/history.h"
 #include "core/store/pipelines.h"
 #include "core/store/session.h"
+#include "core/store/standing.h"
 #include "store_world.h"
 
 #include <inttypes.h>
@@ -213,9 +214,73 @@ static void prunes(void **state)
 	store_close(s);
 }
 
+static void save_end(struct store *s, const char *id, const char *outcome,
+		     int64_t batches, const char *mark)
+{
+	struct attempt a = attempt_of(id, "r");
+	bool failed = !strcmp(outcome, "failed");
+
+	a.state = (char *)(*outcome ? failed ? "FAILED" : "SUCCEEDED"
+				    : "RUNNING");
+	a.outcome = (char *)outcome;
+	a.batches = batches;
+	a.watermark_before = (char *)"{}";
+	a.watermark_after = (char *)mark;
+	a.error_code = (char *)(failed ? "access" : NULL);
+	a.error_message = (char *)(failed ? id : NULL);
+	place_save(s, &a);
+}
+
+static void check_standing(struct store *s, const char *const *expected)
+{
+	struct standing standing;
+	struct error err = ERROR_INIT;
+
+	if (store_standing_get(s, "orders", &standing, &err))
+		fail_msg("%s", err.message);
+	for (size_t i = 0; i < STANDING_ROLES; i++) {
+		const struct standing_attempt *a = &standing.of[i];
+
+		assert_string_equal(a->known ? a->attempt_id : "", expected[i]);
+	}
+	standing_release(&standing);
+}
+
+/* First, newest, success, mended, broke, failed. */
+static void tells_the_standing(void **state)
+{
+	struct store *s = place_open(*state);
+	struct attempt other = attempt_of("other", "o");
+
+	other.pipeline = (char *)"others";
+	other.outcome = (char *)"failed";
+	place_save(s, &other);
+	check_standing(s, (const char *[]){ "", "", "", "", "", "" });
+	save_end(s, "a", "caught_up", 1, "{}");
+	save_end(s, "b", "caught_up", 0, "{}");
+	check_standing(s, (const char *[]){ "a", "b", "b", "a", "", "" });
+	save_end(s, "c", "failed", 0, "{}");
+	save_end(s, "d", "retried", 0, "{}");
+	save_end(s, "e", "failed", 3, "{}");
+	check_standing(s, (const char *[]){ "a", "e", "b", "", "c", "e" });
+	/* Rows by their keys, a stop before any batch, a lease that was lost:
+	 * they mend nothing. */
+	save_end(s, "f", "caught_up", 1, NULL);
+	save_end(s, "g", "stopped", 0, "{}");
+	save_end(s, "h", "busy", 2, "{}");
+	check_standing(s, (const char *[]){ "a", "h", "b", "", "c", "e" });
+	save_end(s, "i", "stopped", 2, "{}");
+	check_standing(s, (const char *[]){ "a", "i", "b", "i", "", "" });
+	save_end(s, "j", "failed", 1, NULL);
+	save_end(s, "k", "", 0, "{}");
+	check_standing(s, (const char *[]){ "a", "k", "b", "i", "", "" });
+	store_close(s);
+}
+
 #define SHARED(make)                                                           \
 	EACH(make, closes_attempts), EACH(make, lists_runs),                   \
-		EACH(make, lists_batches), EACH(make, prunes)
+		EACH(make, lists_batches), EACH(make, prunes),                 \
+		EACH(make, tells_the_standing)
 
 const struct CMUnitTest store_runs_file[] = { SHARED(file) };
 const struct CMUnitTest store_runs_postgres[] = { SHARED(postgres) };

@@ -21,6 +21,8 @@
 
 /* How many runs to look back for one that caught up. */
 #define STATUS_RUNS 50
+/* Looks at lease and history, until the two agree. */
+#define STATUS_LOOKS 3
 
 int64_t status_lag(int64_t mark_age_us, int64_t caught_up_age_us,
 		   int64_t held_us)
@@ -173,9 +175,12 @@ static void status_lag_of(const struct pipeline_settings *p,
 		status_note(out, "mark", &err);
 	} else if (p->strategy == STRATEGY_NONE) {
 		out->lag_us = caught_up_age;
+		out->lag_reason = "never caught up";
 	} else if (status_ask_source(p, &mark, &settled, &err)) {
 		status_note(out, "source", &err);
+		out->lag_reason = "source failed";
 	} else {
+		out->lag_reason = "never caught up";
 		out->held_by = json_incref(settled.held_by);
 		held = p->tail == TAIL_HOLD ? settled.lag_us : -1;
 		out->lag_us = status_lag(status_mark_age(&mark, &settled),
@@ -193,6 +198,63 @@ static void status_lease(const struct pipeline_settings *p, struct store *store,
 	if (store &&
 	    store_lease_get(store, p->name, &out->leased, &out->lease, &err))
 		status_note(out, "state", &err);
+}
+
+/* A run that begins between the two looks is no run without a lease. */
+static void status_standing(const struct pipeline_settings *p,
+			    struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+	int looks = STATUS_LOOKS;
+
+	if (!store)
+		return;
+	do {
+		standing_release(&out->standing);
+		lease_release(&out->lease);
+		lease_init(&out->lease);
+		status_lease(p, store, out);
+		out->health_known = !store_standing_get(store, p->name,
+							&out->standing, &err);
+	} while (out->health_known && --looks > 0 &&
+		 health_is_cut_off(&out->standing, out->leased));
+	if (!out->health_known)
+		status_note(out, "state", &err);
+}
+
+static struct health_wait status_waits(const struct status_result *r)
+{
+	const char *prepared =
+		json_string_value(json_object_get(r->held_by, "prepared"));
+
+	if (breaker_is_open(&r->breaker, clock_now_us()))
+		return (struct health_wait){ "breaker", r->breaker.last_error,
+					     0 };
+	if (prepared)
+		return (struct health_wait){ "transaction", prepared, 0 };
+	return (struct health_wait){ NULL, NULL, 0 };
+}
+
+static void status_health(struct status_result *out)
+{
+	const struct pipeline_settings *p = out->pipeline;
+	const struct health_facts facts = {
+		.name = p->name,
+		.now_us = clock_now_us(),
+		.standing = &out->standing,
+		.leased = out->leased,
+		.fault = &out->fault,
+		.waiting = status_waits(out),
+		.late_us = alert_late_us(&p->alert, 0),
+		.lag_us = out->lag_us,
+		.lag_reason = out->lag_reason,
+	};
+
+	if (!out->health_known)
+		return;
+	health_judge(&facts, out->paused, &out->health);
+	out->lag_us = out->health.lag_us;
+	out->lag_reason = out->health.lag_reason;
 }
 
 static void status_letters(const struct pipeline_settings *p,
@@ -249,12 +311,17 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	settings_fault(p, &out->fault);
 	status_mark(p, store, out);
 	caught_up_age = status_runs(p, store, out);
-	status_lease(p, store, out);
+	status_standing(p, store, out);
 	status_under_way(out);
 	status_letters(p, store, out);
 	status_chunks(p, store, out);
-	if (out->watermark && !out->fault.code && !stop_requested())
+	if (out->fault.code)
+		out->lag_reason = "cannot run";
+	else if (!out->watermark)
+		out->lag_reason = out->from ? "no mark" : "mark not known";
+	else if (!stop_requested())
 		status_lag_of(p, caught_up_age, out);
+	status_health(out);
 }
 
 void status_result_release(struct status_result *r)
@@ -266,6 +333,7 @@ void status_result_release(struct status_result *r)
 	lease_release(&r->lease);
 	breaker_release(&r->breaker);
 	chunk_list_release(&r->chunks);
+	standing_release(&r->standing);
 	strlist_release(&r->notes);
 	memset(r, 0, sizeof(*r));
 }
@@ -320,14 +388,14 @@ static json_t *status_fault_json(const struct error *fault)
 
 json_t *status_result_json(const struct status_result *r)
 {
-	json_t *notes = json_array(), *chunks = json_array();
+	json_t *notes = json_array(), *chunks = json_array(), *object;
 
 	for (size_t i = 0; i < r->notes.n; i++)
 		json_array_append_new(notes, json_string(r->notes.items[i]));
 	for (size_t i = 0; i < r->chunks.n; i++)
 		json_array_append_new(chunks,
 				      backfill_chunk_json(&r->chunks.items[i]));
-	return json_pack(
+	object = json_pack(
 		"{s:s, s:o, s:s?, s:o, s:O, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
 		"s:o, s:o, s:o}",
 		"pipeline", r->pipeline->name, "watermark",
@@ -345,4 +413,6 @@ json_t *status_result_json(const struct status_result *r)
 			       : json_integer((json_int_t)r->letters),
 		"chunks", chunks, "backfill", backfill_newest_json(&r->chunks),
 		"fault", status_fault_json(&r->fault), "notes", notes);
+	health_add_json(object, r->health_known ? &r->health : NULL);
+	return object;
 }

@@ -10,6 +10,7 @@
 #include "core/store/chunks.h"
 #include "core/store/leases.h"
 #include "core/sync/ledger/breaker.h"
+#include "core/sync/report/health.h"
 
 struct status_result {
 	const struct pipeline_settings *pipeline;
@@ -17,6 +18,7 @@ struct status_result {
 	char *watermark; /* JSON text, or NULL: none, or not known */
 	const char *from; /* "destination", "state", NULL: not known */
 	int64_t lag_us; /* -1: not known */
+	const char *lag_reason; /* why it is not known, or NULL; static */
 	json_t *held_by; /* the transaction that the mark waits for, or NULL */
 	struct attempt last;
 	json_t *paused; /* the present run's hold, or NULL */
@@ -28,6 +30,10 @@ struct status_result {
 	struct breaker breaker;
 	int64_t letters; /* dead letters that are open; -1: not known */
 	struct chunk_list chunks; /* chunks of backfills, in their order */
+	struct standing standing;
+	/* Its state; borrows from the members above. */
+	struct health health;
+	bool health_known; /* else the store did not tell */
 	struct strlist notes; /* ends that could not be reached, and why */
 };
 
