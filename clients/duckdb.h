@@ -84,6 +84,10 @@ int duck_query(struct duck *db, struct duck_result **out, const char *sql,
 typedef void duck_row(void *ctx, const char *const *cells);
 int duck_query_tables(struct duck *db, const char *sql, duck_row *each,
 		      void *ctx, struct error *err);
+/* The same for a question about rows: kept until a statement of this process
+ * may have changed any, or a transaction of it has ended. */
+int duck_query_rows(struct duck *db, const char *sql, duck_row *each, void *ctx,
+		    struct error *err);
 
 /* Step to the next row; false behind the last. Columns from 0; the value must
  * have the type asked for (BIGINT, BOOLEAN, VARCHAR). */

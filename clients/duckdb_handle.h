@@ -18,7 +18,7 @@ struct duck {
 	bool in_transaction; /* it may be in one */
 };
 
-/* In duckdb_kept.c: the answer about tables that a database keeps. */
+/* In duckdb_kept.c: answers that a database keeps. */
 struct duck_kept *duck_kept_new(void);
 void duck_kept_free(struct duck_kept *k);
 /* Before a statement, and behind it. */

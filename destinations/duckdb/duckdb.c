@@ -222,6 +222,7 @@ const struct destination_ops duckdb_target_destination = {
 	.options = duckdb_target_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.batch_rows = DUCKDB_ROW_GROUP,
+	.foresee = duckdb_target_foresee,
 	.open = duckdb_destination_open,
 	.inspect = duckdb_destination_inspect,
 	.prepare = duckdb_destination_prepare,

@@ -64,15 +64,24 @@ static int existing_relations(struct existing *e, struct duck *db,
 	return rc;
 }
 
-/* Not from duckdb_columns(), which would first build every view that DuckDB
+static bool existing_says(const struct duck_result *r, size_t column,
+			  const char *expected)
+{
+	char *text = duck_str(r, column);
+	bool says = text && !strcmp(text, expected);
+
+	free(text);
+	return says;
+}
+
+/* A row is name, type, "YES" or "NO" for NULL, key, default, extra. It is not
+ * one of duckdb_columns(), which would first build every view that DuckDB
  * has of its own: 10 ms. */
 static int existing_columns(struct existing *e, struct duck *db,
 			    const struct duckdb_target_place *p,
 			    struct error *err)
 {
-	char *sql = xstrfmt("SELECT column_name, column_type, \"null\" = 'NO', "
-			    "\"default\" IS NOT NULL FROM (DESCRIBE %s)",
-			    p->quoted_data);
+	char *sql = xstrfmt("DESCRIBE %s", p->quoted_data);
 	struct duck_result *r = NULL;
 	size_t capacity = 0;
 	int rc = duck_query(db, &r, sql, NULL, 0, err);
@@ -87,49 +96,83 @@ static int existing_columns(struct existing *e, struct duck *db,
 		memset(c, 0, sizeof(*c));
 		c->name = duck_str(r, 0);
 		c->type = duck_str(r, 1);
-		c->not_null = duck_bool(r, 2);
-		c->has_default = duck_bool(r, 3);
+		c->not_null = existing_says(r, 2, "NO");
+		c->has_default = !duck_is_null(r, 4);
 	}
 	duck_result_free(r);
 	return rc;
 }
 
-static int existing_mark(struct existing *e, struct duck *db,
+struct existing_marks {
+	struct existing *existing;
+	int64_t highest; /* rows_total of the target */
+	char *elsewhere; /* the own row's target, if it is another; owned */
+};
+
+static void existing_mark_row(void *ctx, const struct duckdb_target_mark *m)
+{
+	struct existing_marks *marks = ctx;
+	struct existing *e = marks->existing;
+
+	if (m->here && m->rows_total > marks->highest)
+		marks->highest = m->rows_total;
+	if (!m->own)
+		return;
+	e->has_mark = true;
+	e->mark.found = true;
+	e->mark.batch_id = xstrdup(m->batch_id);
+	e->mark.fence = m->fence;
+	e->mark.rows_total = m->rows_total;
+	e->known = m->here;
+	e->created = m->here && m->created;
+	if (!m->here)
+		marks->elsewhere = xstrdup(m->target);
+	else
+		e->mark.watermark = xstrdup(m->watermark);
+	e->delivered = m->here ? m->delivered : 0;
+}
+
+/* Pipelines that append to one table share its numbers, which rows_total is the
+ * highest of. */
+static int existing_numbers(struct existing *e, struct duck *db,
+			    const struct duckdb_target_place *p,
+			    const struct existing_marks *marks,
+			    struct error *err)
+{
+	const char *target = marks->elsewhere;
+	struct duck_result *r = NULL;
+	char *sql;
+	int rc;
+
+	if (!strcmp(p->name, p->data) || !e->has_mark)
+		return 0;
+	if (e->known)
+		e->mark.rows_total = marks->highest;
+	if (e->known || !target)
+		return 0;
+	sql = xstrfmt("SELECT coalesce(max(rows_total), 0) FROM %s "
+		      "WHERE lower(target) = $1",
+		      p->quoted_mark);
+	rc = duck_query(db, &r, sql, &target, 1, err);
+	if (!rc && duck_next(r))
+		e->mark.rows_total = duck_i64(r, 0);
+	duck_result_free(r);
+	free(sql);
+	return rc;
+}
+
+static int existing_mark(struct existing *e,
+			 struct duckdb_target_destination *d,
 			 const struct duckdb_target_place *p,
 			 const char *pipeline, struct error *err)
 {
-	/* Pipelines that append to one table share its numbers, which
-	 * rows_total is the highest of. Planning that takes longer than all
-	 * the rest. */
-	char *shared = xstrfmt("(SELECT max(rows_total) FROM %s t "
-			       "WHERE lower(t.target) = lower(w.target))",
-			       p->quoted_mark);
-	char *sql = xstrfmt("SELECT watermark, batch_id, fence, %s, "
-			    "created_target, lower(target) = lower($2), "
-			    "target_rows FROM %s w WHERE pipeline = $1",
-			    strcmp(p->name, p->data) ? shared : "rows_total",
-			    p->quoted_mark);
-	const char *params[] = { pipeline, p->name };
-	struct duck_result *r = NULL;
-	int rc = duck_query(db, &r, sql, params, ARRAY_SIZE(params), err);
+	struct existing_marks marks = { .existing = e };
+	int rc = duckdb_target_rows(d, p, pipeline, existing_mark_row, &marks,
+				    err);
 
-	if (!rc && duck_next(r)) {
-		e->has_mark = true;
-		e->mark.batch_id =
-			duck_is_null(r, 1) ? xstrdup("") : duck_str(r, 1);
-		e->mark.fence = duck_i64(r, 2);
-		e->mark.rows_total = duck_i64(r, 3);
-		e->mark.found = true;
-		e->known = duck_bool(r, 5);
-		if (e->known) {
-			e->mark.watermark = duck_str(r, 0);
-			e->delivered = duck_i64(r, 6);
-		}
-		e->created = e->known && duck_bool(r, 4);
-	}
-	duck_result_free(r);
-	free(sql);
-	free(shared);
+	if (!rc)
+		rc = existing_numbers(e, d->db, p, &marks, err);
+	free(marks.elsewhere);
 	return rc;
 }
 
@@ -153,7 +196,7 @@ int duckdb_target_existing_look(struct existing *e,
 	checkpoint_init(&e->mark);
 	rc = existing_relations(e, d->db, p, err);
 	if (!rc && e->has_mark_table)
-		rc = existing_mark(e, d->db, p, pipeline, err);
+		rc = existing_mark(e, d, p, pipeline, err);
 	return rc;
 }
 

@@ -189,6 +189,30 @@ int duckdb_target_existing_look_closely(struct existing *e,
 					const char *pipeline,
 					struct error *err);
 
+/* ahead.c: rows of the table of marks, which must be there. Pipelines that
+ * begin soon have theirs read in one go. The answer is kept by the database for
+ * as long as it holds (duck_query_rows()). So nobody sees an older row than it
+ * would have read itself. */
+struct duckdb_target_mark {
+	const char *pipeline, *watermark, *batch_id;
+	int64_t fence, rows_total;
+	bool created; /* created_target */
+	int64_t delivered; /* target_rows */
+	const char *target; /* lower case */
+	bool own; /* the pipeline's own row */
+	bool here; /* its target is the one asked about */
+};
+typedef void duckdb_target_row(void *ctx, const struct duckdb_target_mark *m);
+/* The pipeline's own row, and those of its target, by name of the pipeline.
+ * `each` may not ask. */
+int duckdb_target_rows(struct duckdb_target_destination *d,
+		       const struct duckdb_target_place *p,
+		       const char *pipeline, duckdb_target_row *each, void *ctx,
+		       struct error *err);
+int duckdb_target_foresee(struct destination *base,
+			  const struct target *const *targets, size_t n,
+			  struct error *err);
+
 /* ddl.c */
 int duckdb_target_inspect(struct duckdb_target_destination *d,
 			  const struct target *target,

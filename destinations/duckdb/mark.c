@@ -354,13 +354,22 @@ static void mark_lose(struct mark_found *f)
 	free(own);
 }
 
+static void mark_add_other(void *ctx, const struct duckdb_target_mark *m)
+{
+	if (!m->own && m->watermark)
+		checkpoint_add_other(ctx, m->pipeline, m->watermark);
+}
+
 static int mark_read_all(struct mark_keeper *k, const struct mark_found *f,
 			 const char *pipeline, struct checkpoint *out,
 			 struct error *err)
 {
-	checkpoint_copy(out, &((struct found *)f->own)->existing.mark);
-	return sql_mark_list((struct sql_mark *)k, &f->at, pipeline,
-			     &out->others, err);
+	struct found *own = f->own;
+
+	checkpoint_copy(out, &own->existing.mark);
+	return duckdb_target_rows((struct duckdb_target_destination *)k,
+				  &own->place, pipeline, mark_add_other, out,
+				  err);
 }
 
 static int mark_resume(struct mark_keeper *k, struct checkpoint *out,

@@ -130,27 +130,35 @@ static void open_stand_in(struct duck *db, const char *path)
 	free(name);
 }
 
-static int open_catalog(struct duckdb_target_destination *d, struct error *err)
+static void open_take_name(void *ctx, const char *const *cells)
 {
-	struct duck_result *r = NULL;
-	int rc = duck_query(d->db, &r, "SELECT system.main.current_database()",
-			    NULL, 0, err);
+	char **name = ctx;
 
-	if (!rc && duck_next(r)) {
-		free(d->catalog);
-		d->catalog = duck_str(r, 0);
-	}
-	duck_result_free(r);
-	return rc;
+	free(*name);
+	*name = xstrdup(cells[0]);
 }
 
-static void open_add_schema(struct strbuf *path, const char *catalog,
-			    const char *schema)
+static int open_catalog(struct duckdb_target_destination *d, struct error *err)
 {
-	strbuf_addch(path, ',');
-	sql_quote_name(path, catalog, '"');
-	strbuf_addch(path, '.');
-	sql_quote_name(path, schema, '"');
+	return duck_query_tables(d->db, "SELECT system.main.current_database()",
+				 open_take_name, &d->catalog, err);
+}
+
+struct open_path {
+	struct strbuf text;
+	const char *catalog;
+};
+
+static void open_add_schema(void *ctx, const char *const *cells)
+{
+	struct open_path *path = ctx;
+
+	if (strcmp(cells[0], path->catalog) != 0)
+		return;
+	strbuf_addch(&path->text, ',');
+	sql_quote_name(&path->text, cells[0], '"');
+	strbuf_addch(&path->text, '.');
+	sql_quote_name(&path->text, cells[1], '"');
 }
 
 /* DuckDB looks for functions and operators in the file first: a macro max or ||
@@ -159,29 +167,23 @@ static void open_add_schema(struct strbuf *path, const char *catalog,
 static int open_search_path(struct duckdb_target_destination *d,
 			    struct error *err)
 {
-	struct strbuf path = STRBUF_INIT, sql = STRBUF_INIT;
-	struct duck_result *r = NULL;
-	const char *catalog = d->catalog;
-	int rc = duck_query(d->db, &r,
-			    "SELECT schema_name FROM "
-			    "system.main.duckdb_schemas()\n"
-			    "WHERE NOT internal AND database_name = $1",
-			    &catalog, 1, err);
+	const char *const own[] = { d->catalog, "main" };
+	struct open_path path = { STRBUF_INIT, d->catalog };
+	struct strbuf sql = STRBUF_INIT;
+	int rc;
 
-	strbuf_addstr(&path, "system.main");
-	open_add_schema(&path, catalog, "main");
-	while (!rc && duck_next(r)) {
-		char *schema = duck_str(r, 0);
-
-		open_add_schema(&path, catalog, schema);
-		free(schema);
-	}
-	duck_result_free(r);
+	strbuf_addstr(&path.text, "system.main");
+	open_add_schema(&path, own);
+	rc = duck_query_tables(d->db,
+			       "SELECT database_name, schema_name FROM "
+			       "system.main.duckdb_schemas()\n"
+			       "WHERE NOT internal",
+			       open_add_schema, &path, err);
 	strbuf_addstr(&sql, "SET search_path = ");
-	sql_quote_literal(&sql, path.data);
+	sql_quote_literal(&sql, path.text.data);
 	if (!rc)
 		rc = duck_exec(d->db, sql.data, err);
-	strbuf_release(&path);
+	strbuf_release(&path.text);
 	strbuf_release(&sql);
 	return rc;
 }
