@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/backfill_line.h"
-#include "cli/backfill_workers.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
@@ -17,7 +16,7 @@
 #include "core/store/session.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/parts/state.h"
-#include "core/sync/rounds/worker.h"
+#include "core/sync/rounds/crew.h"
 
 /* Between two lines about how far it has come: in a log, on a terminal. */
 #define BACKFILL_LINE_US (10 * US_PER_SECOND)
@@ -97,9 +96,9 @@ static void backfill_tick(void *ctx)
 	chunk_list_release(&chunks);
 }
 
-/* One process writes such a file at a time. */
-static size_t backfill_processes(const struct arguments *args,
-				 const struct pipeline_settings *p)
+/* Such a file has one writer at a time. */
+static size_t backfill_workers(const struct arguments *args,
+			       const struct pipeline_settings *p)
 {
 	const char *engine = p->destination->url.engine;
 	int64_t n = arguments_number(args, "workers");
@@ -115,22 +114,15 @@ static int backfill_work(const struct arguments *args, const struct settings *s,
 			 const struct pipeline_settings *p,
 			 struct backfill_watch *watch, struct error *err)
 {
-	const struct worker_options options = { .once = true,
-						.tick = backfill_tick,
-						.tick_ctx = watch };
-	size_t n = backfill_processes(args, p);
-	struct worker_sums sums;
+	const struct crew_terms terms = { .n = backfill_workers(args, p),
+					  .tick = backfill_tick,
+					  .ctx = watch };
 	int rc;
 
 	progress_begin(arguments_has(args, "quiet"));
-	if (n > 1)
-		rc = backfill_workers(args, s, p->name, n, backfill_tick, watch,
-				      err);
-	else
-		rc = worker_run(s, &p, 1, &options, &sums, err);
+	rc = crew_run(s, p, &terms, err);
 	progress_end();
-	/* The store tells how the chunks ended. */
-	return rc && !err->code ? 0 : rc;
+	return rc;
 }
 
 static enum error_code backfill_code(const char *name)
@@ -317,7 +309,7 @@ static const struct flag backfill_flags[] = {
 	{ "chunk-rows", 0, FLAG_COUNT, "N",
 	  "rows of a chunk, about (default: 250000)" },
 	{ "workers", 0, FLAG_COUNT, "N",
-	  "work with so many processes (default: 1)" },
+	  "work with so many at once (default: 1)" },
 	{ "queue", 0, FLAG_SWITCH, NULL,
 	  "only queue the chunks, for `tidemark worker`" },
 	{ "again", 0, FLAG_SWITCH, NULL,

@@ -391,17 +391,6 @@ void progress_line(const char *text)
 	pthread_mutex_unlock(&progress.lock);
 }
 
-void progress_pass(const char *text, size_t n)
-{
-	pthread_mutex_lock(&progress.lock);
-	if (progress_is_live())
-		progress_erase();
-	progress_put(text, n);
-	if (progress_is_live())
-		progress_draw();
-	pthread_mutex_unlock(&progress.lock);
-}
-
 void progress_round(size_t all)
 {
 	pthread_mutex_lock(&progress.lock);

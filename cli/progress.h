@@ -68,8 +68,6 @@ void progress_verify(const struct verify_progress *so_far, void *ctx);
 bool progress_is_live(void);
 /* Show this in its place. */
 void progress_line(const char *text);
-/* Whole lines of another's log, above it. */
-void progress_pass(const char *text, size_t n);
 /* So many pipelines run, of which several may run at once. On a terminal there
  * is one line for them then. 0: one after the other. */
 void progress_round(size_t all);

@@ -87,6 +87,8 @@ how Tidemark uses it, and say nothing of Google's machines.
 OTHERS = (
     ("a worker, in a chunk of a `backfill`", "at each point that it passes",
      "test_backfill.py", "test_killed_at_each_point"),
+    ("a `backfill` with two workers", "while both write",
+     "test_backfill_crew.py", "test_stopped_and_killed_in_the_middle"),
     ("two of four workers, beside a live sync and a writer",
      "again and again, anywhere", "test_backfill.py", "test_killed_workers"),
     ("two workers of a queue in PostgreSQL, and their sessions",

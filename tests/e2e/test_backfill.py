@@ -187,14 +187,17 @@ def test_rows_without_a_mark(tidemark, source, make_destination):
     assert "5 rows" in refused.err
 
 
-def test_poisoned_chunk_is_set_aside(tidemark, source, make_destination):
+@pytest.mark.parametrize("workers", ("1", "3"))
+def test_poisoned_chunk_is_set_aside(tidemark, source, make_destination,
+                                     workers):
     destination = make_destination("postgres")
     workload.create_items(source, rows=100)
     sync_items(tidemark, source, destination, "sequence")
     tidemark.run()
     destination.execute("DELETE FROM items WHERE id > 1", "ALTER TABLE items ADD "
                         "CONSTRAINT poison CHECK (id <> 42)")
-    failed = chunks(tidemark, "--chunk-rows", "10", expect=EXIT_DATA)
+    failed = chunks(tidemark, "--chunk-rows", "10", "--workers", workers,
+                    expect=EXIT_DATA)
     assert [c["state"] for c in failed].count("failed") == 1
     assert [c["state"] for c in failed].count("done") == 9
     bad = next(c for c in failed if c["state"] == "failed")
@@ -293,45 +296,6 @@ def test_killed_at_each_point(tidemark_failpoints, source, make_destination):
                 ] == [("done", 30)] * 2, point
         check_items(source, destination)
         no_rows_left(destination)
-
-
-def children(process):
-    with open(f"/proc/{process.pid}/task/{process.pid}/children",
-              encoding="ascii") as text:
-        return [int(pid) for pid in text.read().split()]
-
-
-def test_backfill_and_its_processes(tidemark, source, make_destination):
-    """A worker of its own that is killed is replaced; a signal reaches all of
-    them, and the same command goes on."""
-    destination = make_destination("postgres")
-    workload.create_items(source, rows=6000)
-    sync_items(tidemark, source, destination, "sequence",
-               batch={"rows": 20})
-    tidemark.run("--max-batches", "1")
-    command = ("backfill", "items", "--workers", "2", "--chunk-rows", "300")
-    first = tidemark.start(*command)
-    wait_for(lambda: in_store_or_none(tidemark), what="the chunks")
-    wait_for(lambda: len(children(first.process)) == 2, what="two workers")
-    victim, other = children(first.process)
-    os.kill(victim, signal.SIGKILL)
-    wait_for(lambda: victim not in children(first.process) and
-             len(children(first.process)) == 2, what="another worker")
-    workers = children(first.process)
-    assert other in workers
-    first.signal(signal.SIGTERM)
-    stopped = first.wait().expect(EXIT_STOPPED)
-    assert "takes its place" in stopped.err
-    assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
-    # The killed worker's chunk waits for whoever finds it gone.
-    with sqlite3.connect(tidemark.state_file) as db:
-        assert {(state, pid) for state, pid in db.execute(
-            "SELECT c.state, CASE c.state WHEN 'running' THEN l.pid END "
-            "FROM chunks c LEFT JOIN leases l ON l.name = c.chunk_id")} <= {
-                ("queued", None), ("done", None), ("running", victim)}
-    tidemark(*command).expect(EXIT_OK)
-    check_items(source, destination)
-    no_rows_left(destination)
 
 
 def pause(worker, destination):

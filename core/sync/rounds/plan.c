@@ -158,25 +158,39 @@ static size_t plan_open_files(void)
 	return n;
 }
 
+/* So many have room for their files, at least 1. */
+static size_t plan_most(size_t *files)
+{
+	size_t taken = plan_open_files() + PLAN_FILES_ASIDE, most = 0;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	*files = limit.rlim_cur;
+	if (*files > taken)
+		most = (*files - taken) / PLAN_FILES_EACH;
+	return most ? most : 1;
+}
+
+size_t plan_fit(size_t n, const char *them)
+{
+	size_t files = 0, most = plan_most(&files);
+
+	if (most >= n)
+		return n;
+	log_warn("%zu %s run at once, not %zu: this process may have %zu files "
+		 "open (ulimit -n)",
+		 most, them, n, files);
+	return most;
+}
+
 void plan_limit(struct jobs_terms *terms, size_t n)
 {
-	size_t taken = plan_open_files() + PLAN_FILES_ASIDE, most;
-	struct rlimit limit;
+	size_t files = 0, most = plan_most(&files);
 
 	if (terms->jobs > n)
 		terms->jobs = n ? n : 1;
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return;
-	most = limit.rlim_cur > taken
-		       ? (limit.rlim_cur - taken) / PLAN_FILES_EACH
-		       : 0;
-	most = most ? most : 1;
-	if (most < terms->jobs) {
-		log_warn("%zu pipelines run at once, not %zu: this process may "
-			 "have %zu files open (ulimit -n)",
-			 most, terms->jobs, (size_t)limit.rlim_cur);
-		terms->jobs = most;
-	}
+	terms->jobs = plan_fit(terms->jobs, "pipelines");
 	if (terms->most > most)
 		terms->most = most;
 }

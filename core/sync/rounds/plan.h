@@ -18,6 +18,9 @@ struct foresight *
 plan_foresight(const struct pipeline_settings *const *pipelines,
 	       struct job_need *needs, size_t n);
 
+/* As many of `n` as have room for the files that this process may have open, at
+ * least 1. Says so if `them` are fewer than `n`. */
+size_t plan_fit(size_t n, const char *them);
 /* Limit `jobs` and `most` of the terms to the files that this process may have
  * open. Says so if that are fewer jobs. */
 void plan_limit(struct jobs_terms *terms, size_t n);

@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/pool.h"
 #include "core/base/stop.h"
 #include "core/store/chunks.h"
 #include "core/store/history.h"
@@ -14,12 +15,15 @@
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/parts/tries.h"
+#include "core/sync/rounds/crew_room.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/tasks/chunk.h"
 #include "core/sync/tasks/sync.h"
 
 /* Between two looks for work. */
 #define WORKER_LOOK_US (US_PER_SECOND / 2)
+/* How long one rests whose server had no room. */
+#define WORKER_REST_US (60 * US_PER_SECOND)
 
 struct worker {
 	const struct settings *s;
@@ -30,6 +34,8 @@ struct worker {
 	struct store *store;
 	int code; /* the first failure's */
 	struct chunk_form form; /* the last chunk's */
+	bool yields; /* others have sessions, if it finds no room */
+	int64_t rests_until_us; /* monotonic; 0: it does not */
 };
 
 static struct lease_terms worker_terms(const struct worker *w)
@@ -89,13 +95,48 @@ static void worker_set_aside(struct worker *w, struct chunk *c)
 		worker_failed(w, &err);
 }
 
-static void worker_progress(const struct run_result *so_far, void *ctx)
+/* The server has no room for its sessions. The last worker has nobody to leave
+ * the chunk to. */
+static bool worker_rests(struct worker *w, const struct error *err)
 {
-	const struct worker *w = ctx;
+	if (!w->yields || !pool_is_full(err) ||
+	    !crew_room_rest(w->options->room))
+		return false;
+	w->rests_until_us = clock_monotonic_us() + WORKER_REST_US;
+	log_warn("one worker fewer for a while, for the server takes no more "
+		 "sessions: %s",
+		 err->message);
+	return true;
+}
 
-	(void)so_far;
-	if (w->options->tick)
-		w->options->tick(w->options->tick_ctx);
+static bool worker_is_at_rest(struct worker *w)
+{
+	if (!w->rests_until_us)
+		return false;
+	if (clock_monotonic_us() < w->rests_until_us)
+		return true;
+	w->rests_until_us = 0;
+	crew_room_join(w->options->room);
+	return false;
+}
+
+static void worker_chunk_failed(struct worker *w, const struct chunk *c,
+				const struct error *err)
+{
+	log_set_pipeline(c->chunk_id);
+	if (!strcmp(c->state, CHUNK_FAILED)) {
+		w->out->failed++;
+		worker_failed(w, err);
+	} else if (!worker_rests(w, err)) {
+		log_warn("left to another attempt: %s", err->message);
+		clock_sleep_us(WORKER_LOOK_US);
+	}
+}
+
+static bool worker_yields(struct worker *w)
+{
+	w->yields = w->options->room && crew_room_yields(w->options->room);
+	return w->yields;
 }
 
 static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
@@ -105,8 +146,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 	const struct run_options options = { .lease = worker_terms(w),
 					     .task = &work.task,
 					     .pace_share = w->options->share,
-					     .progress = worker_progress,
-					     .progress_ctx = w };
+					     .yields = worker_yields(w) };
 	struct error err = ERROR_INIT;
 	struct run_result result;
 
@@ -123,14 +163,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 			 (double)result.elapsed_us / (double)US_PER_SECOND);
 		w->out->done++;
 	} else if (err.code != ERROR_STOPPED) {
-		log_set_pipeline(c->chunk_id);
-		if (!strcmp(c->state, CHUNK_FAILED)) {
-			w->out->failed++;
-			worker_failed(w, &err);
-		} else {
-			log_warn("left to another attempt: %s", err.message);
-			clock_sleep_us(WORKER_LOOK_US);
-		}
+		worker_chunk_failed(w, c, &err);
 	}
 	log_set_pipeline("");
 	run_result_release(&result);
@@ -226,15 +259,13 @@ static int worker_round(struct worker *w, bool *over, struct error *err)
 	bool found = true;
 	int rc = 0;
 
-	while (!rc && found && !stop_requested())
+	while (!rc && found && !stop_requested() && !worker_is_at_rest(w))
 		rc = worker_next_chunk(w, &found, err);
 	for (size_t i = 0; !rc && i < w->n && !stop_requested(); i++)
 		if (w->options->interval_us)
 			rc = worker_pipeline(w, w->pipelines[i], err);
 	if (!rc && !stop_requested())
 		rc = worker_is_over(w, over, err);
-	if (!rc && w->options->tick)
-		w->options->tick(w->options->tick_ctx);
 	if (!rc && !*over)
 		clock_sleep_us(WORKER_LOOK_US);
 	return rc;
@@ -280,6 +311,8 @@ int worker_run(const struct settings *s,
 
 	memset(out, 0, sizeof(*out));
 	rc = n ? worker_rounds(&w, err) : 0;
+	if (options->room && !w.rests_until_us)
+		crew_room_end(options->room);
 	store_close(w.store);
 	chunk_form_release(&w.form);
 	if (rc)

@@ -1,13 +1,15 @@
 /*
- * A process that works on chunks of backfills, and on pipelines that are due:
- * `worker`, and each process of a `backfill`. There may be any number of them,
- * on any machines that share a store. A chunk is claimed under the store's
- * lock, a pipeline by its lease.
+ * It works on chunks of backfills, and on pipelines that are due: the process
+ * of `worker`, and each thread of a `backfill` (crew.h). There may be any
+ * number of them, on any machines that share a store. A chunk is claimed under
+ * the store's lock, a pipeline by its lease.
  */
 #ifndef TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
 #define TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
 
 #include "core/settings/settings.h"
+
+struct crew_room;
 
 struct worker_options {
 	/* A pipeline is due when its last run ended so long ago; 0: chunks
@@ -18,10 +20,8 @@ struct worker_options {
 	bool once;
 	int64_t share; /* part of the pipelines' rates: one of so many; 0: all
 			*/
-	/* Called about ten times a second while a chunk is worked on; may be
-	 * NULL. */
-	void (*tick)(void *ctx);
-	void *tick_ctx;
+	/* It has others of its process beside it; NULL: it is alone. */
+	struct crew_room *room;
 };
 
 /* The sums of its work. */

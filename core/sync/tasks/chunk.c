@@ -397,7 +397,8 @@ static int chunk_judge(struct run_context *c, int rc, struct error *err)
 			xassign(&chunk->checksum, w->position);
 		chunk_end(chunk, CHUNK_DONE, NULL, NULL);
 	} else if (rc == -ERROR_STOPPED || rc == -ERROR_STATE ||
-		   (w->first_load && pool_is_full(err))) {
+		   ((w->first_load || c->options->yields) &&
+		    pool_is_full(err))) {
 		/* Not its own fault: it waits for another turn. */
 		chunk->attempts--;
 		chunk_end(chunk, CHUNK_QUEUED, NULL, NULL);
