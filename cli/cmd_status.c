@@ -14,6 +14,7 @@
 #include "core/base/stop.h"
 #include "core/base/units.h"
 #include "core/store/session.h"
+#include "core/sync/pace/pace.h"
 #include "core/sync/parts/state.h"
 #include "core/sync/report/status.h"
 
@@ -54,7 +55,8 @@ static char *status_paused_text(const struct status_result *r)
 	if (!r->paused || json_unpack(r->paused, "{s:s, s:s, s:s}", "by", &by,
 				      "since", &since, "reason", &reason))
 		return xstrdup("");
-	return xstrfmt("held by pace.%s since %s (%s); ", by, since, reason);
+	return xstrfmt("held by %s%s since %s (%s); ", pace_prefix(by), by,
+		       since, reason);
 }
 
 static char *status_progress_text(const struct status_result *r)

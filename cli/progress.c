@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/base/utf8.h"
+#include "core/sync/pace/pace.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/verify/progress.h"
 
@@ -55,9 +56,11 @@ static void progress_add_holder(struct strbuf *sb, const json_t *held_by)
 void progress_add_pause(struct strbuf *sb, const json_t *paused)
 {
 	static const char *const names[] = { "by", "since", "reason" };
-	static const char *const before[] = { ", held by pace.", " since ",
-					      ": " };
+	static const char *const before[] = { "", " since ", ": " };
 
+	strbuf_addf(
+		sb, ", held by %s",
+		pace_prefix(json_string_value(json_object_get(paused, "by"))));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const char *text =
 			json_string_value(json_object_get(paused, names[i]));

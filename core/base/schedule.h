@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_CORE_BASE_SCHEDULE_H
 #define TIDEMARK_CORE_BASE_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/cron.h"
@@ -27,6 +28,7 @@ struct schedule {
 	char *cron_text, *zone_name;
 	struct zone *zone;
 	int64_t jitter_us; /* each time is put off by less than that */
+	bool said; /* it is in the config; else it is the default */
 };
 void schedule_release(struct schedule *s);
 

@@ -12,6 +12,7 @@
 #include "core/base/stop.h"
 #include "core/serve/timetable.h"
 #include "core/serve/wave.h"
+#include "core/store/controls.h"
 #include "core/store/leases.h"
 #include "core/sync/rounds/plan.h"
 #include "core/sync/rounds/prune.h"
@@ -105,6 +106,28 @@ static void serve_note_start(void *ctx, const char *name, int64_t since)
 	timetable_begun(&s->table, name, since - s->ahead_us, clock_now_us());
 }
 
+static int serve_ask_controls(struct serve *s, struct error *err)
+{
+	struct control_list list = { NULL, 0, 0 };
+	int rc = store_controls_list(s->now->store, &list, err);
+
+	for (size_t i = 0; !rc && i < s->table.n; i++) {
+		s->table.items[i].paused = false;
+		s->table.items[i].asked_us = 0;
+	}
+	for (size_t i = 0; !rc && i < list.n; i++) {
+		struct turn *turn =
+			timetable_find(&s->table, list.items[i].pipeline);
+
+		if (!turn)
+			continue;
+		turn->paused = list.items[i].paused_at > 0;
+		turn->asked_us = list.items[i].asked_at;
+	}
+	control_list_release(&list);
+	return rc;
+}
+
 static int serve_ask_store(struct serve *s, struct error *err)
 {
 	int64_t before = clock_now_us(), there = 0;
@@ -115,7 +138,8 @@ static int serve_ask_store(struct serve *s, struct error *err)
 	if (rc)
 		return rc;
 	s->ahead_us = there - before - (clock_now_us() - before) / 2;
-	return store_lease_starts(s->now->store, serve_note_start, s, err);
+	rc = store_lease_starts(s->now->store, serve_note_start, s, err);
+	return rc ? rc : serve_ask_controls(s, err);
 }
 
 /* Learn what other processes have begun. Nothing is begun while the store is
@@ -152,6 +176,19 @@ static void serve_watch_clock(struct serve *s)
 	s->apart_us = apart;
 }
 
+/* A wish that cannot be crossed out now is met again, to no avail: its turn is
+ * taken. */
+static void serve_take(struct serve *s, struct turn *turn)
+{
+	struct error err = ERROR_INIT;
+
+	if (turn->asked_us && store_control_begun(s->now->store, turn->p->name,
+						  turn->asked_us, &err))
+		log_debug("%s", err.message);
+	turn->taken = true;
+	turn->asked_us = 0;
+}
+
 /* All that are due, as one wave. */
 static void serve_begin(struct serve *s)
 {
@@ -166,9 +203,9 @@ static void serve_begin(struct serve *s)
 
 		if (!turn_is_due(turn, now))
 			continue;
-		turns[n] = turn->asked ? 0 : turn->due_us + s->ahead_us;
-		turn->taken = true;
-		turn->asked = false;
+		turns[n] = turn->asked_us ? turn->asked_us
+					  : turn->due_us + s->ahead_us;
+		serve_take(s, turn);
 		due[n++] = turn->p;
 	}
 	if (n)

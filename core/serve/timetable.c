@@ -88,7 +88,7 @@ void timetable_shift(struct timetable *t, int64_t now_us)
 bool turn_is_due(const struct turn *turn, int64_t now_us)
 {
 	return !turn->taken && !turn->paused &&
-	       (turn->asked || turn->due_us <= now_us);
+	       (turn->asked_us || turn->due_us <= now_us);
 }
 
 int64_t timetable_next(const struct timetable *t)
@@ -100,7 +100,7 @@ int64_t timetable_next(const struct timetable *t)
 
 		if (turn->taken || turn->paused)
 			continue;
-		if (turn->asked)
+		if (turn->asked_us)
 			return 0;
 		if (turn->due_us < next)
 			next = turn->due_us;

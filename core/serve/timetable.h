@@ -18,7 +18,8 @@ struct turn {
 	int64_t last_us; /* begun last, here or elsewhere; 0: never */
 	int64_t due_us; /* SCHEDULE_NEVER: not by itself */
 	bool taken; /* it waits for a job, or runs */
-	bool asked; /* for a run as soon as may be */
+	/* Somebody asked for a run then, by the store's clock; 0: nobody. */
+	int64_t asked_us;
 	bool paused;
 };
 

@@ -67,6 +67,7 @@ int settings_check_schedule(struct option_context *ctx,
 	if (rc)
 		return rc;
 	s->jitter_us = in->jitter_us;
+	s->said = in->every || in->cron;
 	if (s->kind == SCHEDULE_EVERY && s->jitter_us >= s->every_us)
 		return settings_fail(ctx, node, "schedule.jitter",
 				     "must be less than the time between two "

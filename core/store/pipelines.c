@@ -1,6 +1,7 @@
 #include "core/store/pipelines.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
@@ -21,7 +22,10 @@ static const char get_watermark_sql[] =
 	"SELECT watermark FROM watermarks WHERE pipeline = $1";
 
 static const char get_pace_sql[] =
-	"SELECT settings, changed_at FROM paces WHERE pipeline = $1";
+	"SELECT p.settings, p.changed_at, c.paused_at, c.paused_by, c.reason\n"
+	"FROM (SELECT CAST($1 AS text) AS pipeline) AS q\n"
+	"LEFT JOIN paces AS p ON p.pipeline = q.pipeline\n"
+	"LEFT JOIN controls AS c ON c.pipeline = q.pipeline";
 
 static const char save_pace_sql[] =
 	"INSERT INTO paces (pipeline, settings, changed_at)\n"
@@ -37,9 +41,22 @@ static int pipelines_note_pace(void *ctx, const char *const *values,
 	struct pace_record *out = ctx;
 
 	(void)err;
-	out->settings = xstrdup(values[0]);
-	out->changed_at = strtoll(values[1], NULL, 10);
+	out->settings = values[0] ? xstrdup(values[0]) : NULL;
+	out->changed_at = store_number_of(values[1]);
+	out->paused_at = store_number_of(values[2]);
+	if (!out->paused_at)
+		return 0;
+	out->paused_by = xstrdup(values[3]);
+	out->reason = xstrdup(values[4]);
 	return 0;
+}
+
+void pace_record_release(struct pace_record *r)
+{
+	free(r->settings);
+	free(r->paused_by);
+	free(r->reason);
+	memset(r, 0, sizeof(*r));
 }
 
 int store_pace_get(struct store *s, const char *pipeline,
@@ -47,9 +64,9 @@ int store_pace_get(struct store *s, const char *pipeline,
 {
 	const char *params[] = { pipeline };
 
-	*out = (struct pace_record){ NULL, 0 };
-	return store_run(s, get_pace_sql, params, 1, "tt", pipelines_note_pace,
-			 out, err);
+	memset(out, 0, sizeof(*out));
+	return store_run(s, get_pace_sql, params, 1, "1?????",
+			 pipelines_note_pace, out, err);
 }
 
 int store_pace_set(struct store *s, const char *pipeline, const char *settings,

@@ -11,7 +11,11 @@
 struct pace_record {
 	char *settings; /* JSON object of texts, or NULL: nothing; owned */
 	int64_t changed_at;
+	/* When it was paused, 0: it is not; owned texts, or NULL. */
+	int64_t paused_at;
+	char *paused_by, *reason;
 };
+void pace_record_release(struct pace_record *r);
 
 /* The mirror of the mark: JSON text or NULL; caller frees. */
 int store_mark_get(struct store *s, const char *pipeline, char **out,
@@ -21,7 +25,7 @@ int store_mark_get(struct store *s, const char *pipeline, char **out,
 int store_mark_set(struct store *s, const char *pipeline,
 		   const char *attempt_id, const char *watermark,
 		   struct error *err);
-/* Fills `out`, whose text the caller frees. */
+/* Fills `out`, to be released. */
 int store_pace_get(struct store *s, const char *pipeline,
 		   struct pace_record *out, struct error *err);
 /* `settings` NULL: the config's alone. */

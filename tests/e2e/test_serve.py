@@ -10,8 +10,9 @@ import pytest
 
 import ends
 import workload
-from bench import EXIT_CONFIG, EXIT_STOPPED, items_settings
-from oracle import ITEMS, check_rows
+from bench import (EXIT_CONFIG, EXIT_OK, EXIT_STOPPED, items_settings,
+                   sync_items)
+from oracle import ITEMS, check_items, check_rows
 from servers import wait_for
 
 SHORT = {"attempts": 2, "backoff": "10ms"}
@@ -51,6 +52,16 @@ def outcomes(tidemark, pipeline):
                 "ORDER BY seq", (pipeline,))]
     except sqlite3.OperationalError:
         return []
+
+
+def state_rows(tidemark):
+    """Rows read by all attempts so far."""
+    try:
+        with sqlite3.connect(tidemark.state_file) as db:
+            return db.execute("SELECT coalesce(sum(rows_read), 0) "
+                              "FROM attempts").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
 
 
 def is_equal(source, destination, table):
@@ -334,3 +345,99 @@ def test_a_clock_that_is_set(tidemark, served, shift):
     stop(running)
     times = starts(tidemark, "a")[turns + 1:]
     assert all(b - a > 500_000 for a, b in zip(times, times[1:])), times
+
+
+def status(tidemark, name):
+    return tidemark("status", "--json").pipeline(name)
+
+
+def test_paused_and_resumed(tidemark, served):
+    """By name, with a reason; whoever looks sees who, since when and why."""
+    source, destination = served
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a", "b")
+    tidemark("pause", "a", "--reason", "an index is built").expect(EXIT_OK)
+    wait_for(lambda: status(tidemark, "a")["lease"] is None, what="its end")
+    turns = len(starts(tidemark, "a"))
+    workload.fill_items(source, 31, 40, stamp="now()", table="a")
+    others = len(starts(tidemark, "b"))
+    wait_for(lambda: len(starts(tidemark, "b")) > others + 3,
+             what="turns of the other one")
+    # One that was begun before the pause was seen holds, and loads nothing.
+    assert len(starts(tidemark, "a")) <= turns + 1
+    assert not is_equal(source, destination, "a")
+    told = status(tidemark, "a")
+    assert told["state"] == "paused", told
+    assert "@" in told["paused_by"]["whom"] and told["paused_by"]["since"]
+    assert status(tidemark, "b")["state"] == "ok"
+    tidemark("resume", "a").expect(EXIT_OK)
+    wait_equal(source, destination, "a")
+    wait_for(lambda: status(tidemark, "a")["state"] == "ok", what="ok")
+    stop(running)
+
+
+def test_a_pause_in_the_middle_of_a_run(tidemark, source, make_destination):
+    """It stops reading after its batch, keeps its lease, and goes on."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=2000)
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 10}, pace={"rows_per_second": 200})
+    running = tidemark.start("run")
+    wait_for(lambda: state_rows(tidemark) > 50, what="the first batches")
+    tidemark("pause", "items").expect(EXIT_OK)
+    wait_for(lambda: logged(running, "held by pause since"), what="the hold")
+    wait_for(lambda: status(tidemark, "items")["paused"], what="its word")
+    rows = state_rows(tidemark)
+    told = status(tidemark, "items")
+    assert told["state"] == "paused" and told["lease"], told
+    assert "tidemark resume items" in told["paused"]["reason"]
+    assert running.alive()
+    assert state_rows(tidemark) <= rows + 10
+    tidemark("resume", "items").expect(EXIT_OK)
+    tidemark("pace", "items", "rows_per_second=0").expect(EXIT_OK)
+    assert running.wait().code == EXIT_OK
+    check_items(source, destination)
+
+
+def test_a_run_of_a_paused_pipeline_waits(tidemark, served):
+    source, destination = served
+    tidemark("pause", "a").expect(EXIT_OK)
+    running = tidemark.start("run", "a")
+    wait_for(lambda: logged(running, "held by pause since"), what="the hold")
+    assert not is_equal(source, destination, "a")
+    tidemark("resume", "a").expect(EXIT_OK)
+    assert running.wait().code == EXIT_OK
+    wait_equal(source, destination, "a")
+
+
+def test_a_run_that_is_asked_for(tidemark, served):
+    """Once, by whichever process sees it first; also of a manual one."""
+    source, destination = served
+    tidemark.pipelines["a"]["schedule"] = "manual"
+    tidemark.write_config()
+    running = [tidemark.start("serve") for _ in range(2)]
+    wait_equal(source, destination, "b")
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("INSERT INTO controls VALUES ('a', 0, '', '', "
+                   "CAST(strftime('%s', 'now') AS INTEGER) * 1000000, 'ann')")
+    wait_equal(source, destination, "a")
+    turns = len(starts(tidemark, "b"))
+    wait_for(lambda: len(starts(tidemark, "b")) > turns + 2, what="turns of b")
+    for each in running:
+        stop(each)
+    assert len(starts(tidemark, "a")) == 1
+    with sqlite3.connect(tidemark.state_file) as db:
+        assert db.execute("SELECT asked_at FROM controls").fetchall() == [(0,)]
+
+
+def test_late_by_its_schedule(tidemark, served):
+    """Three turns missed: late; a default that nobody wrote is no promise."""
+    tidemark.run()
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("UPDATE attempts SET started_at = started_at - 60000000, "
+                   "ended_at = ended_at - 60000000")
+    assert status(tidemark, "a")["state"] == "late"
+    del tidemark.pipelines["a"]["schedule"]
+    tidemark.write_config()
+    assert status(tidemark, "a")["state"] == "ok"
+    assert status(tidemark, "b")["state"] == "late"

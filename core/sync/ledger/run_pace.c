@@ -54,11 +54,27 @@ static void run_pace_change(struct run_pace *r, const char *settings)
 	json_decref(values);
 }
 
+static void run_pace_pause(struct run_pace *r, const struct pace_record *found)
+{
+	char *reason;
+
+	if (!found->paused_at) {
+		pace_pause(r->pace, NULL);
+		return;
+	}
+	reason = xstrfmt("%s has paused it%s%s; \"tidemark resume %s\" lets "
+			 "it go on",
+			 found->paused_by, *found->reason ? ": " : "",
+			 found->reason, r->p->word);
+	pace_pause(r->pace, reason);
+	free(reason);
+}
+
 /* A store that does not answer changes nothing. */
 static void run_pace_ask(struct run_pace *r)
 {
 	int64_t now = clock_monotonic_us();
-	struct pace_record found = { NULL, 0 };
+	struct pace_record found;
 	struct error ignored = ERROR_INIT;
 	const char *before = r->text ? r->text : "";
 	struct store *store = r->store ? r->store : r->looked_at;
@@ -68,13 +84,14 @@ static void run_pace_ask(struct run_pace *r)
 	r->asked_us = now;
 	if (store_pace_get(store, r->p->name, &found, &ignored))
 		return;
+	run_pace_pause(r, &found);
 	if (strcmp(found.settings ? found.settings : "", before) != 0) {
 		run_pace_change(r, found.settings);
 		free(r->text);
 		r->text = found.settings;
 		found.settings = NULL;
 	}
-	free(found.settings);
+	pace_record_release(&found);
 }
 
 void run_pace_look(struct run_pace *r)

@@ -19,7 +19,7 @@ void pace_view_release(struct pace_view *v)
 static int desk_find(struct store *store, const struct pipeline_settings *p,
 		     json_t **set, int64_t *changed_at, struct error *err)
 {
-	struct pace_record found = { NULL, 0 };
+	struct pace_record found;
 	int rc = store_pace_get(store, p->name, &found, err);
 
 	if (rc)
@@ -32,7 +32,7 @@ static int desk_find(struct store *store, const struct pipeline_settings *p,
 			       "JSON object; tidemark pace %s --clear removes "
 			       "it",
 			       p->name, settings_call(p));
-	free(found.settings);
+	pace_record_release(&found);
 	return rc;
 }
 

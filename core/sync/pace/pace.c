@@ -54,6 +54,7 @@ struct pace {
 	pthread_mutex_t lock; /* guards the rest; taken last */
 	struct pace_limits next; /* to go by from the next look on */
 	bool changed;
+	char *pause; /* why a person holds it; NULL: nobody does */
 	struct pace_hold hold;
 	bool rate_told;
 	int64_t change, told_us;
@@ -104,6 +105,24 @@ void pace_change(struct pace *pace, struct pace_limits *limits)
 	memset(limits, 0, sizeof(*limits));
 }
 
+void pace_pause(struct pace *pace, const char *reason)
+{
+	pthread_mutex_lock(&pace->lock);
+	free(pace->pause);
+	pace->pause = reason ? xstrdup(reason) : NULL;
+	pthread_mutex_unlock(&pace->lock);
+}
+
+static void pace_look_at_pause(struct pace *pace, struct pace_cause *out)
+{
+	pthread_mutex_lock(&pace->lock);
+	if (pace->pause) {
+		out->by = PACE_PAUSE;
+		out->reason = xstrdup(pace->pause);
+	}
+	pthread_mutex_unlock(&pace->lock);
+}
+
 static void pace_adopt(struct pace *pace)
 {
 	struct pace_limits next;
@@ -129,9 +148,15 @@ void pace_free(struct pace *pace)
 	pace_limits_release(&pace->limits);
 	pace_limits_release(&pace->next);
 	free(pace->hold.reason);
+	free(pace->pause);
 	pthread_mutex_destroy(&pace->asking);
 	pthread_mutex_destroy(&pace->lock);
 	free(pace);
+}
+
+const char *pace_prefix(const char *by)
+{
+	return by && !strcmp(by, PACE_PAUSE) ? "" : "pace.";
 }
 
 static bool pace_is_rate(const char *by)
@@ -154,11 +179,11 @@ static void pace_tell(struct pace *pace)
 
 	clock_format_utc(h->since_us, since);
 	if (h->failed)
-		log_warn("held by pace.%s since %s: %s", h->by, since,
-			 h->reason);
+		log_warn("held by %s%s since %s: %s", pace_prefix(h->by), h->by,
+			 since, h->reason);
 	else if (!pace_is_rate(h->by))
-		log_info("held by pace.%s since %s: %s", h->by, since,
-			 h->reason);
+		log_info("held by %s%s since %s: %s", pace_prefix(h->by), h->by,
+			 since, h->reason);
 	else if (!pace->rate_told)
 		log_info("held back by pace.%s: %s", h->by, h->reason);
 	pace->rate_told |= pace_is_rate(h->by);
@@ -175,8 +200,8 @@ static void pace_end(struct pace *pace)
 	if (h->told && !pace_is_rate(h->by)) {
 		units_print_duration(&lasted,
 				     us / US_PER_SECOND * US_PER_SECOND);
-		log_info("no longer held by pace.%s, after %s", h->by,
-			 lasted.data);
+		log_info("no longer held by %s%s, after %s", pace_prefix(h->by),
+			 h->by, lasted.data);
 		strbuf_release(&lasted);
 	}
 	if (h->by)
@@ -215,7 +240,7 @@ static void pace_look_at_file(const struct pace *pace, struct pace_cause *out)
 	const char *path = pace->limits.pause_file;
 	struct stat ignored;
 
-	if (!path || !*path)
+	if (out->by || !path || !*path)
 		return;
 	if (!stat(path, &ignored)) {
 		out->reason = xstrfmt("%s exists; it goes on once the file is "
@@ -294,6 +319,7 @@ static int pace_look(struct pace_round *round, struct pace_cause *out,
 	out->wait_us = PACE_LOOK_US;
 	pthread_mutex_lock(&round->pace->asking);
 	pace_adopt(round->pace);
+	pace_look_at_pause(round->pace, out);
 	pace_look_at_file(round->pace, out);
 	rc = pace_look_at_servers(round, out, err);
 	if (!rc)

@@ -15,6 +15,11 @@
 
 struct pace;
 
+/* The `by` of a hold that is a person's. */
+#define PACE_PAUSE "pause"
+/* For messages, before the `by` of a hold: the rest of it is a key. */
+const char *pace_prefix(const char *by);
+
 /* The waiting reader's callbacks. */
 struct pace_waiter {
 	/* Called once before anything takes time: leave nothing open. */
@@ -30,6 +35,8 @@ struct pace *pace_new(const struct pipeline_settings *p, int64_t share);
 /* Go by other limits, which are taken over, from any thread: a wait that is
  * under way looks at them as well. */
 void pace_change(struct pace *pace, struct pace_limits *limits);
+/* Hold it for a reason of a person's, from any thread; NULL: no longer. */
+void pace_pause(struct pace *pace, const char *reason);
 void pace_free(struct pace *pace); /* NULL is fine */
 
 /* Wait until the next batch may be read. STOPPED by a signal; CONFIG if the

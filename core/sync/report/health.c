@@ -8,6 +8,7 @@
 #include "core/base/json_text.h"
 #include "core/base/utf8.h"
 #include "core/data/value.h"
+#include "core/sync/pace/pace.h"
 
 static const struct {
 	const char *name, *words;
@@ -65,8 +66,8 @@ static void health_take_hold(const json_t *hold, struct health *out)
 
 	if (since && !value_parse_instant(since, &wait.since))
 		wait.since = 0;
-	/* Somebody made that file to have it so. */
-	if (by && !strcmp(by, "pause_file"))
+	/* Somebody wants to have it so, or made that file. */
+	if (by && (!strcmp(by, PACE_PAUSE) || !strcmp(by, "pause_file")))
 		out->paused = wait;
 	else
 		out->waiting = wait;

@@ -235,17 +235,40 @@ static struct health_wait status_waits(const struct status_result *r)
 	return (struct health_wait){ NULL, NULL, 0 };
 }
 
+static struct health_wait status_pause(const struct status_result *r)
+{
+	if (!r->control.paused_at)
+		return (struct health_wait){ NULL, NULL, 0 };
+	return (struct health_wait){ "pause", r->control.paused_by,
+				     r->control.paused_at };
+}
+
+static void status_control(const struct pipeline_settings *p,
+			   struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store && store_pace_get(store, p->name, &out->control, &err))
+		status_note(out, "state", &err);
+}
+
 static void status_health(struct status_result *out)
 {
 	const struct pipeline_settings *p = out->pipeline;
+	int64_t now = clock_now_us();
 	const struct health_facts facts = {
 		.name = p->name,
-		.now_us = clock_now_us(),
+		.now_us = now,
 		.standing = &out->standing,
 		.leased = out->leased,
 		.fault = &out->fault,
 		.waiting = status_waits(out),
-		.late_us = alert_late_us(&p->alert, 0),
+		.paused = status_pause(out),
+		/* Nobody has said that something keeps the default. */
+		.late_us = alert_late_us(
+			&p->alert,
+			p->schedule.said ? schedule_interval(&p->schedule, now)
+					 : 0),
 		.lag_us = out->lag_us,
 		.lag_reason = out->lag_reason,
 	};
@@ -314,6 +337,7 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 	status_standing(p, store, out);
 	status_under_way(out);
 	status_letters(p, store, out);
+	status_control(p, store, out);
 	status_chunks(p, store, out);
 	if (out->fault.code)
 		out->lag_reason = "cannot run";
@@ -328,6 +352,7 @@ void status_result_release(struct status_result *r)
 {
 	free(r->watermark);
 	json_decref(r->paused);
+	pace_record_release(&r->control);
 	json_decref(r->held_by);
 	attempt_release(&r->last);
 	lease_release(&r->lease);

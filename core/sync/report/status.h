@@ -9,6 +9,7 @@
 #include "core/settings/settings.h"
 #include "core/store/chunks.h"
 #include "core/store/leases.h"
+#include "core/store/pipelines.h"
 #include "core/sync/ledger/breaker.h"
 #include "core/sync/report/health.h"
 
@@ -31,6 +32,7 @@ struct status_result {
 	int64_t letters; /* dead letters that are open; -1: not known */
 	struct chunk_list chunks; /* chunks of backfills, in their order */
 	struct standing standing;
+	struct pace_record control; /* whether it is paused, and by whom */
 	/* Its state; borrows from the members above. */
 	struct health health;
 	bool health_known; /* else the store did not tell */

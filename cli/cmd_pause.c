@@ -1,0 +1,101 @@
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/config.h"
+#include "cli/output.h"
+#include "core/base/alloc.h"
+#include "core/store/controls.h"
+#include "core/store/session.h"
+#include "core/sync/parts/state.h"
+
+/* "ann@host", for those who ask later who it was. Caller frees. */
+static char *pause_who(void)
+{
+	char host[256] = "", room[4096];
+	struct passwd entry, *found = NULL;
+
+	if (gethostname(host, sizeof(host) - 1))
+		host[0] = '\0';
+	if (getpwuid_r(getuid(), &entry, room, sizeof(room), &found))
+		found = NULL;
+	if (!found)
+		return xstrfmt("user %u@%s", (unsigned)getuid(), host);
+	return xstrfmt("%s@%s", found->pw_name, host);
+}
+
+static int pause_each(const struct arguments *args, const struct settings *s,
+		      const struct pipeline_settings *const *pipelines,
+		      size_t n, struct error *err)
+{
+	bool resumes = args->command == &command_resume;
+	const char *reason = arguments_text(args, "reason");
+	struct store *store = NULL;
+	char *who = pause_who();
+	int code = state_open(s, &store, err);
+
+	for (size_t i = 0; !code && i < n; i++) {
+		const char *name = pipelines[i]->name;
+
+		code = resumes ? store_control_resume(store, name, who, err)
+			       : store_control_pause(store, name, who,
+						     reason ? reason : "", err);
+		if (!code && !arguments_has(args, "json"))
+			output_line("%s: %s", name,
+				    resumes ? "goes on" : "paused");
+	}
+	if (!code && arguments_has(args, "json"))
+		output_json(json_pack("{s:i}", resumes ? "resumed" : "paused",
+				      (int)n),
+			    false);
+	store_close(store);
+	free(who);
+	return code;
+}
+
+static int pause_command(const struct arguments *args, struct error *err)
+{
+	return config_use(args, pause_each, err);
+}
+
+static const struct flag pause_flags[] = {
+	{ "reason", 0, FLAG_TEXT, "TEXT", "why, for those who look" },
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+static const struct flag resume_flags[] = {
+	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
+};
+
+const struct command command_pause = {
+	.name = "pause",
+	.operands = "PIPELINE...",
+	.min_operands = 1,
+	.max_operands = OPERANDS_ANY,
+	.summary = "hold pipelines until they are resumed",
+	.details =
+		"`serve` begins no run of a pipeline that is paused. A run "
+		"that is under way stops\n"
+		"reading after the batch in hand, within a second. It has no "
+		"transaction open, and\n"
+		"goes on when the pipeline is resumed. So does a `run` that "
+		"is begun by hand.\n"
+		"`status` says who has paused it, and since when.",
+	.example =
+		"tidemark pause orders --reason \"until the index is built\"",
+	.flags = pause_flags,
+	.run = pause_command,
+};
+
+const struct command command_resume = {
+	.name = "resume",
+	.operands = "PIPELINE...",
+	.min_operands = 1,
+	.max_operands = OPERANDS_ANY,
+	.summary = "let pipelines that were paused go on",
+	.details = "",
+	.example = "tidemark resume orders",
+	.flags = resume_flags,
+	.run = pause_command,
+};
