@@ -30,6 +30,7 @@ enum error_code {
 	/* The other side's code is in no table: retried less; exit 1. */
 	ERROR_UNKNOWN,
 };
+#define ERROR_CODES ((size_t)ERROR_UNKNOWN + 1)
 
 struct error {
 	enum error_code code;

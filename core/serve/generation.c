@@ -11,13 +11,20 @@ struct generation *generation_new(void)
 {
 	struct generation *g = xcalloc(1, sizeof(*g));
 
-	g->users = 1;
+	atomic_store(&g->users, 1);
+	return g;
+}
+
+struct generation *generation_join(struct generation *g)
+{
+	if (g)
+		atomic_fetch_add(&g->users, 1);
 	return g;
 }
 
 void generation_leave(struct generation *g)
 {
-	if (!g || --g->users)
+	if (!g || atomic_fetch_sub(&g->users, 1) > 1)
 		return;
 	reach_free(g->reach);
 	store_close(g->store);

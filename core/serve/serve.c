@@ -10,6 +10,7 @@
 #include "core/base/pool.h"
 #include "core/base/ready.h"
 #include "core/base/stop.h"
+#include "core/serve/board.h"
 #include "core/serve/timetable.h"
 #include "core/serve/wave.h"
 #include "core/store/controls.h"
@@ -33,6 +34,7 @@ struct serve {
 	struct generation *now;
 	struct timetable table;
 	struct jobs *jobs;
+	struct board *board;
 	bool away; /* the store, by its last answer */
 	int64_t looked_us, pruned_us, expanded_us; /* monotonic */
 	int64_t apart_us; /* wall clock less monotonic */
@@ -49,7 +51,15 @@ static void serve_finished(void *ctx, const struct run_result *r)
 		turn->taken = false;
 	timetable_begun(&s->table, r->pipeline->name,
 			r->started_us ? r->started_us : now, now);
+	board_ended(s->board, r);
 	s->options->finished(s->options->ctx, r);
+}
+
+static void serve_follow(const struct run_result *so_far, void *ctx)
+{
+	const struct serve *s = ctx;
+
+	board_follow(s->board, so_far);
 }
 
 static void serve_set_jobs(struct serve *s, const struct generation *g)
@@ -76,6 +86,7 @@ static int serve_read(struct serve *s, enum serve_reading why,
 	g->reach = jobs_reach(s->jobs, SERVE_REACH_US);
 	serve_set_jobs(s, g);
 	timetable_set(&s->table, g->pipelines, g->n, clock_now_us());
+	board_set(s->board, g);
 	generation_leave(s->now);
 	s->now = g;
 	s->looked_us = 0;
@@ -156,6 +167,8 @@ static bool serve_look(struct serve *s)
 	else if (!away && s->away)
 		log_info("the state store answers again");
 	s->away = away;
+	board_store(s->board, away ? err.message : "");
+	board_turns(s->board, &s->table);
 	s->looked_us = clock_monotonic_us();
 	error_clear(&err);
 	return !away;
@@ -195,6 +208,7 @@ static void serve_begin(struct serve *s)
 	const struct pipeline_settings **due =
 		xcalloc(s->table.n + 1, sizeof(const void *));
 	int64_t *turns = xcalloc(s->table.n + 1, sizeof(*turns));
+	const struct wave_hooks hooks = { serve_follow, serve_finished, s };
 	int64_t now = clock_now_us();
 	size_t n = 0;
 
@@ -209,7 +223,7 @@ static void serve_begin(struct serve *s)
 		due[n++] = turn->p;
 	}
 	if (n)
-		wave_begin(s->jobs, s->now, due, turns, n, serve_finished, s);
+		wave_begin(s->jobs, s->now, due, turns, n, &hooks);
 	free(turns);
 	free((void *)due);
 }
@@ -267,6 +281,7 @@ static void serve_turn(struct serve *s)
 		serve_begin(s);
 	serve_tidy(s);
 	ready_tell("WATCHDOG=1");
+	board_beat(s->board);
 	serve_rest(s);
 }
 
@@ -275,6 +290,7 @@ static void serve_end(struct serve *s)
 {
 	ready_tell("STOPPING=1");
 	jobs_go(s->jobs, INT64_MAX);
+	board_free(s->board);
 	timetable_release(&s->table);
 	generation_leave(s->now);
 	jobs_free(s->jobs);
@@ -284,10 +300,11 @@ int serve_run(const struct serve_options *options, struct error *err)
 {
 	const struct jobs_terms terms = { .jobs = 1, .most = 1 };
 	struct serve s = { .options = options, .jobs = jobs_new(&terms) };
-	int rc;
+	int rc = board_new(&s.board, err);
 
 	stop_keep_hangups();
-	rc = serve_read(&s, SERVE_READ, err);
+	if (!rc)
+		rc = serve_read(&s, SERVE_READ, err);
 	if (!rc) {
 		log_info("serving %zu pipelines", s.now->n);
 		ready_tell("READY=1");

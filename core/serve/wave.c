@@ -17,8 +17,7 @@ struct wave {
 	struct job_need *needs;
 	struct foresight *foresight;
 	struct run_result *results;
-	void (*finished)(void *ctx, const struct run_result *r);
-	void *ctx;
+	struct wave_hooks hooks;
 };
 
 static void wave_run(void *ctx, size_t i, struct reach *reach)
@@ -31,6 +30,8 @@ static void wave_run(void *ctx, size_t i, struct reach *reach)
 			   .turn_us = w->turns[i] },
 		.reach = reach,
 		.foresight = w->foresight,
+		.progress = w->hooks.follow,
+		.progress_ctx = w->hooks.ctx,
 	};
 	struct error err = ERROR_INIT;
 
@@ -52,7 +53,7 @@ static void wave_done(void *ctx, size_t i)
 {
 	struct wave *w = ctx;
 
-	w->finished(w->ctx, &w->results[i]);
+	w->hooks.finished(w->hooks.ctx, &w->results[i]);
 	run_result_release(&w->results[i]);
 }
 
@@ -71,9 +72,7 @@ static void wave_over(void *ctx)
 
 void wave_begin(struct jobs *jobs, struct generation *g,
 		const struct pipeline_settings *const *due,
-		const int64_t *turns, size_t n,
-		void (*finished)(void *ctx, const struct run_result *r),
-		void *ctx)
+		const int64_t *turns, size_t n, const struct wave_hooks *hooks)
 {
 	struct wave *w = xcalloc(1, sizeof(*w));
 	const struct jobs_work work = { .reach = g->reach,
@@ -88,11 +87,10 @@ void wave_begin(struct jobs *jobs, struct generation *g,
 			    .turns = xcalloc(n, sizeof(*w->turns)),
 			    .n = n,
 			    .results = xcalloc(n, sizeof(*w->results)),
-			    .finished = finished,
-			    .ctx = ctx };
+			    .hooks = *hooks };
 	memcpy((void *)w->due, due, n * sizeof(const void *));
 	memcpy(w->turns, turns, n * sizeof(*turns));
-	g->users++;
+	generation_join(g);
 	w->needs = plan_new(w->due, n, g->store);
 	w->foresight = plan_foresight(w->due, w->needs, n);
 	jobs_add(jobs, &work, w->needs, n);

@@ -15,6 +15,7 @@ enum outcome {
 	OUTCOME_BUSY,
 	OUTCOME_RETRIED /* an attempt that another one followed */
 };
+#define OUTCOMES ((size_t)OUTCOME_RETRIED + 1)
 const char *outcome_name(enum outcome o);
 
 struct run_counts {
@@ -48,6 +49,7 @@ struct run_result {
 	bool recorded; /* the ledger knows the attempt */
 	bool unrecorded; /* a chunk's: it has its own place in the store */
 	bool aside; /* rows by their keys, not those past the mark */
+	int64_t retries[ERROR_CODES]; /* new tries, by what went wrong */
 	/* The attempts before this one; below are the sums. */
 	struct run_counts earlier;
 	int64_t attempt_us; /* wall clock, when this one began */

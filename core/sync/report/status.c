@@ -45,6 +45,17 @@ static void status_note(struct status_result *r, const char *what,
 	free(note);
 }
 
+static void status_mirror(const struct pipeline_settings *p,
+			  struct store *store, struct status_result *out)
+{
+	struct error err = ERROR_INIT;
+
+	if (store && store_mark_get(store, p->name, &out->watermark, &err))
+		status_note(out, "state", &err);
+	else if (store)
+		out->from = "state";
+}
+
 /* The mark at the destination, else its mirror. */
 static void status_mark(const struct pipeline_settings *p, struct store *store,
 			struct status_result *out)
@@ -55,17 +66,12 @@ static void status_mark(const struct pipeline_settings *p, struct store *store,
 	mark_init(&mark);
 	if (!marks_get_destination(p, &mark, &err)) {
 		out->from = mark.from;
+		out->watermark = mark.watermark;
+		mark.watermark = NULL;
 	} else {
 		status_note(out, "destination", &err);
-		error_clear(&err);
-		if (store &&
-		    store_mark_get(store, p->name, &mark.watermark, &err))
-			status_note(out, "state", &err);
-		else if (store)
-			out->from = "state";
+		status_mirror(p, store, out);
 	}
-	out->watermark = mark.watermark;
-	mark.watermark = NULL;
 	mark_release(&mark);
 }
 
@@ -255,20 +261,16 @@ static void status_control(const struct pipeline_settings *p,
 static void status_health(struct status_result *out)
 {
 	const struct pipeline_settings *p = out->pipeline;
-	int64_t now = clock_now_us();
 	const struct health_facts facts = {
 		.name = p->name,
-		.now_us = now,
+		.now_us = out->asked_us,
 		.standing = &out->standing,
 		.leased = out->leased,
 		.fault = &out->fault,
 		.waiting = status_waits(out),
 		.paused = status_pause(out),
-		/* Nobody has said that something keeps the default. */
-		.late_us = alert_late_us(
-			&p->alert,
-			p->schedule.said ? schedule_interval(&p->schedule, now)
-					 : 0),
+		.late_us = alert_late_us(&p->alert, out->interval_us),
+		.next_due = out->next_due,
 		.lag_us = out->lag_us,
 		.lag_reason = out->lag_reason,
 	};
@@ -322,17 +324,23 @@ static void status_chunks(const struct pipeline_settings *p,
 		status_note(out, "state", &err);
 }
 
-void status_pipeline(const struct pipeline_settings *p, struct store *store,
-		     struct status_result *out)
+static void status_fill(const struct pipeline_settings *p, struct store *store,
+			bool asks, int64_t interval_us,
+			struct status_result *out)
 {
 	int64_t caught_up_age;
 
 	memset(out, 0, sizeof(*out));
 	out->pipeline = p;
 	out->lag_us = -1;
+	out->asked_us = clock_now_us();
+	out->interval_us = interval_us;
 	attempt_init(&out->last);
 	settings_fault(p, &out->fault);
-	status_mark(p, store, out);
+	if (asks)
+		status_mark(p, store, out);
+	else
+		status_mirror(p, store, out);
 	caught_up_age = status_runs(p, store, out);
 	status_standing(p, store, out);
 	status_under_way(out);
@@ -343,9 +351,39 @@ void status_pipeline(const struct pipeline_settings *p, struct store *store,
 		out->lag_reason = "cannot run";
 	else if (!out->watermark)
 		out->lag_reason = out->from ? "no mark" : "mark not known";
+	else if (!asks)
+		out->lag_us = caught_up_age;
 	else if (!stop_requested())
 		status_lag_of(p, caught_up_age, out);
 	status_health(out);
+}
+
+/* Nobody has said that something keeps to the default schedule. */
+void status_pipeline(const struct pipeline_settings *p, struct store *store,
+		     struct status_result *out)
+{
+	int64_t interval_us =
+		p->schedule.said
+			? schedule_interval(&p->schedule, clock_now_us())
+			: 0;
+
+	status_fill(p, store, true, interval_us, out);
+}
+
+void status_look(const struct pipeline_settings *p, struct store *store,
+		 int64_t interval_us, struct status_result *out)
+{
+	status_fill(p, store, false, interval_us, out);
+}
+
+void status_age(struct status_result *r, int64_t now_us)
+{
+	if (r->lag_us >= 0)
+		r->lag_us += now_us - r->asked_us;
+	if (r->lag_us < 0 && !r->lag_reason)
+		r->lag_reason = "the clock was set back";
+	r->asked_us = now_us;
+	status_health(r);
 }
 
 void status_result_release(struct status_result *r)

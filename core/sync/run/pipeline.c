@@ -63,6 +63,7 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 
 	pipeline_outcome(out, err);
 	out->outcome = OUTCOME_RETRIED;
+	out->retries[err->code]++;
 	ledger_end(store, out, &ignored);
 	error_clear(&out->error);
 	pipeline_new_attempt(out);
