@@ -245,7 +245,8 @@ static int status_fail(const struct status_result *results, size_t n)
 			    known ? health_state_words(h->state) : "not known");
 	}
 	if (bad)
-		log_error("%zu of %zu pipelines: %s", bad, n, names.data);
+		log_event(LOG_ERROR, &(struct log_event){ .name = "unhealthy" },
+			  "%zu of %zu pipelines: %s", bad, n, names.data);
 	strbuf_release(&names);
 	return bad ? -ERROR_BUG : 0;
 }

@@ -18,7 +18,7 @@ static const struct flag global_flags[] = {
 	{ "config", 'c', FLAG_TEXT, "FILE",
 	  "the config file (default: tidemark.yaml, then $TIDEMARK_CONFIG)" },
 	{ "log-format", 0, FLAG_TEXT, "FORMAT",
-	  "format of the lines on stderr: text or json" },
+	  "format of the lines on stderr: text, json or logfmt" },
 	{ "verbose", 'v', FLAG_SWITCH, NULL, "log more" },
 	{ "quiet", 'q', FLAG_SWITCH, NULL, "log errors only, no progress" },
 	{ "json", 0, FLAG_SWITCH, NULL, "print the result as JSON" },

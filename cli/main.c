@@ -53,14 +53,15 @@ static void main_no_core(void)
 
 static int main_log(const struct arguments *args, struct error *err)
 {
-	const char *format = arguments_text(args, "log-format");
-	bool json = format && !strcmp(format, "json");
+	const char *name = arguments_text(args, "log-format");
+	enum log_format format = LOG_TEXT;
 
-	if (format && !json && strcmp(format, "text") != 0)
+	if (name && !log_format_parse(name, &format))
 		return error_set(err, ERROR_CONFIG,
-				 "--log-format takes text or json, not \"%s\"",
-				 format);
-	log_set_json(json);
+				 "--log-format takes text, json or logfmt, not "
+				 "\"%s\"",
+				 name);
+	log_set_format(format);
 	if (arguments_has(args, "verbose") && arguments_has(args, "quiet"))
 		return error_set(err, ERROR_CONFIG,
 				 "-v and -q exclude each other");
@@ -109,14 +110,18 @@ static int main_run(int argc, char **argv, struct error *err)
 /* A command that has reported its failure itself leaves `err` clear. */
 static void main_report(const struct error *err)
 {
+	const struct log_event event = { "command_failed",
+					 error_code_name(err->code), NULL };
+
 	if (!err->code)
 		return;
 	if (err->code == ERROR_STOPPED)
-		log_warn("%s", err->message);
+		log_event(LOG_WARN, &event, "%s", err->message);
 	else if (*err->server_code)
-		log_error("%s [%s]", err->message, err->server_code);
+		log_event(LOG_ERROR, &event, "%s [%s]", err->message,
+			  err->server_code);
 	else
-		log_error("%s", err->message);
+		log_event(LOG_ERROR, &event, "%s", err->message);
 }
 
 int main(int argc, char **argv)

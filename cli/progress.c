@@ -211,7 +211,7 @@ static void progress_after_log(void)
 void progress_begin(bool quiet)
 {
 	progress.on = !quiet;
-	progress.terminal = isatty(STDERR_FILENO) && !log_is_json();
+	progress.terminal = isatty(STDERR_FILENO) && !log_is_for_programs();
 	if (progress.on && progress.terminal)
 		log_set_hooks(progress_before_log, progress_after_log);
 }
@@ -283,7 +283,8 @@ static void progress_show(void)
 		progress_cut(&progress.line, progress_width());
 		progress_draw();
 	} else {
-		log_info("%s", progress.line.data);
+		log_event(LOG_INFO, &(struct log_event){ .name = "progress" },
+			  "%s", progress.line.data);
 	}
 }
 

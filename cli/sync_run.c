@@ -45,20 +45,6 @@ static const char *sync_outcome(const struct run_result *r)
 	return "failed";
 }
 
-static void sync_log_failure(const struct run_result *r)
-{
-	const struct error *e = &r->error;
-
-	log_set_pipeline(r->pipeline->name);
-	if (e->code == ERROR_STOPPED)
-		log_warn("%s", e->message);
-	else if (*e->server_code)
-		log_error("%s [%s]", e->message, e->server_code);
-	else
-		log_error("%s", e->message);
-	log_set_pipeline("");
-}
-
 static void sync_add_counts(struct strbuf *sb, const struct run_result *r)
 {
 	char *mark = output_watermark(r->watermark_after);
@@ -91,8 +77,9 @@ static void sync_print_line(const struct run_result *r)
 	struct strbuf sb = STRBUF_INIT;
 
 	strbuf_addf(&sb, "%s: %s:", r->pipeline->name, sync_outcome(r));
+	/* The log has the message. */
 	if (r->error.code)
-		strbuf_addf(&sb, " %s", r->error.message);
+		strbuf_addf(&sb, " %s", error_code_name(r->error.code));
 	if (r->error.code && r->batches)
 		strbuf_addstr(&sb, "; before that");
 	if (!r->error.code || r->batches)
@@ -150,16 +137,25 @@ static void sync_print_table(const struct run_result *results, size_t n)
 	output_table_free(t);
 }
 
+/* Lines about a run that is over. */
+static void sync_name_lines(const struct run_result *r)
+{
+	log_set_pipeline(r->pipeline->name);
+	if (!r->dry.on)
+		log_set_run(r->run_id, r->attempt_id);
+}
+
 static void sync_log_letters(const struct run_result *r)
 {
 	if (!r->rows_dead_lettered || r->dry.on)
 		return;
-	log_set_pipeline(r->pipeline->name);
-	log_warn("%" PRId64 " %s refused by %s and kept as dead letters: "
-		 "tidemark dead-letters list %s",
-		 r->rows_dead_lettered,
-		 r->rows_dead_lettered == 1 ? "row was" : "rows were",
-		 r->pipeline->destination_table, settings_call(r->pipeline));
+	sync_name_lines(r);
+	log_event(LOG_WARN, &(struct log_event){ .name = "dead_letters" },
+		  "%" PRId64 " %s refused by %s and kept as dead letters: "
+		  "tidemark dead-letters list %s",
+		  r->rows_dead_lettered,
+		  r->rows_dead_lettered == 1 ? "row was" : "rows were",
+		  r->pipeline->destination_table, settings_call(r->pipeline));
 	log_set_pipeline("");
 }
 
@@ -171,7 +167,7 @@ static void sync_log_verified(const struct run_result *r)
 	if (!r->verified.done || r->error.code)
 		return;
 	sync_add_verified(&sb, &r->verified);
-	log_set_pipeline(r->pipeline->name);
+	sync_name_lines(r);
 	log_info("%s", sb.data);
 	log_set_pipeline("");
 	strbuf_release(&sb);
@@ -183,13 +179,13 @@ static void sync_finished(const struct run_result *r, void *ctx)
 
 	progress_pipeline_end(r->pipeline);
 	sync_log_letters(r);
-	if (r->error.code) {
-		sync_log_failure(r);
-	} else if (r->guarantee != GUARANTEE_EXACT && r->guarantee_reason &&
-		   *r->guarantee_reason) {
-		log_set_pipeline(r->pipeline->name);
-		log_warn("the guarantee is %s: %s",
-			 guarantee_name(r->guarantee), r->guarantee_reason);
+	run_result_log(r);
+	if (!r->error.code && r->guarantee != GUARANTEE_EXACT &&
+	    r->guarantee_reason && *r->guarantee_reason) {
+		sync_name_lines(r);
+		log_event(LOG_WARN, &(struct log_event){ .name = "guarantee" },
+			  "the guarantee is %s: %s",
+			  guarantee_name(r->guarantee), r->guarantee_reason);
 		log_set_pipeline("");
 	}
 	if (view->table)
@@ -210,6 +206,19 @@ static void sync_print_json(const struct run_result *results, size_t n,
 	output_json(json_pack("{s:o}", "pipelines", list), one_line);
 }
 
+static json_t *sync_sum_fields(const size_t *counts, size_t n, int64_t rows,
+			       int64_t took_us)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pipelines",
+			 (json_int_t)n, "caught_up",
+			 (json_int_t)counts[OUTCOME_CAUGHT_UP], "stopped",
+			 (json_int_t)counts[OUTCOME_STOPPED], "failed",
+			 (json_int_t)counts[OUTCOME_FAILED], "busy",
+			 (json_int_t)counts[OUTCOME_BUSY], "rows_read",
+			 (json_int_t)rows, "seconds",
+			 (double)took_us / (double)US_PER_SECOND);
+}
+
 /* One line over many: how they ended, and how much it was. */
 static void sync_log_sum(const struct run_result *results, size_t n,
 			 int64_t took_us)
@@ -223,6 +232,7 @@ static void sync_log_sum(const struct run_result *results, size_t n,
 	size_t counts[ARRAY_SIZE(names)] = { 0 };
 	struct strbuf sb = STRBUF_INIT;
 	int64_t rows = 0;
+	json_t *fields;
 
 	for (size_t i = 0; i < n; i++) {
 		enum outcome o = results[i].outcome;
@@ -235,8 +245,13 @@ static void sync_log_sum(const struct run_result *results, size_t n,
 		if (names[i] && counts[i])
 			strbuf_addf(&sb, "%s%zu %s", shown++ ? ", " : "",
 				    counts[i], names[i]);
-	log_info("%s; %" PRId64 " rows in %.1f s", sb.data, rows,
-		 (double)took_us / (double)US_PER_SECOND);
+	fields = log_is_for_programs()
+			 ? sync_sum_fields(counts, n, rows, took_us)
+			 : NULL;
+	log_event(LOG_INFO, &(struct log_event){ "round_ended", NULL, fields },
+		  "%s; %" PRId64 " rows in %.1f s", sb.data, rows,
+		  (double)took_us / (double)US_PER_SECOND);
+	json_decref(fields);
 	strbuf_release(&sb);
 }
 

@@ -117,7 +117,9 @@ static void test_log(void **state)
 	strbuf_reset(&out);
 	assert_int_equal(in_child(run_log_json, &out), 0);
 	assert_non_null(strstr(out.data, "\"level\":\"info\",\"pipeline\":"
-					 "\"orders\",\"message\":"
+					 "\"orders\",\"run_id\":\"\","
+					 "\"attempt_id\":\"\",\"event\":\"\","
+					 "\"code\":\"\",\"message\":"
 					 "\"a \\\"quote\\\"\\n?\"}\n"));
 	strbuf_release(&out);
 }

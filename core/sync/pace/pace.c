@@ -175,17 +175,19 @@ static void pace_refresh(struct pace *pace)
 static void pace_tell(struct pace *pace)
 {
 	struct pace_hold *h = &pace->hold;
+	const struct log_event event = { .name = "held" };
 	char since[CLOCK_TEXT_SIZE];
 
 	clock_format_utc(h->since_us, since);
 	if (h->failed)
-		log_warn("held by %s%s since %s: %s", pace_prefix(h->by), h->by,
-			 since, h->reason);
+		log_event(LOG_WARN, &event, "held by %s%s since %s: %s",
+			  pace_prefix(h->by), h->by, since, h->reason);
 	else if (!pace_is_rate(h->by))
-		log_info("held by %s%s since %s: %s", pace_prefix(h->by), h->by,
-			 since, h->reason);
+		log_event(LOG_INFO, &event, "held by %s%s since %s: %s",
+			  pace_prefix(h->by), h->by, since, h->reason);
 	else if (!pace->rate_told)
-		log_info("held back by pace.%s: %s", h->by, h->reason);
+		log_event(LOG_INFO, &event, "held back by %s%s: %s",
+			  pace_prefix(h->by), h->by, h->reason);
 	pace->rate_told |= pace_is_rate(h->by);
 	h->told = true;
 	pace_refresh(pace);
@@ -194,14 +196,15 @@ static void pace_tell(struct pace *pace)
 static void pace_end(struct pace *pace)
 {
 	struct pace_hold *h = &pace->hold;
+	const struct log_event event = { .name = "released" };
 	int64_t us = clock_monotonic_us() - h->begun_us;
 	struct strbuf lasted = STRBUF_INIT;
 
 	if (h->told && !pace_is_rate(h->by)) {
 		units_print_duration(&lasted,
 				     us / US_PER_SECOND * US_PER_SECOND);
-		log_info("no longer held by %s%s, after %s", pace_prefix(h->by),
-			 h->by, lasted.data);
+		log_event(LOG_INFO, &event, "no longer held by %s%s, after %s",
+			  pace_prefix(h->by), h->by, lasted.data);
 		strbuf_release(&lasted);
 	}
 	if (h->by)

@@ -9,7 +9,7 @@ static void *opening_main(void *arg)
 {
 	struct opening *o = arg;
 
-	log_set_pipeline(o->p->name);
+	log_place_use(o->place);
 	if (registry_open_destination(o->to, &o->destination, &o->error))
 		o->destination = NULL;
 	return NULL;
@@ -21,6 +21,7 @@ void opening_begin(struct opening *o, const struct pipeline_settings *p,
 	memset(o, 0, sizeof(*o));
 	o->p = p;
 	o->to = to;
+	o->place = log_place_copy(p->name);
 	o->started = !pthread_create(&o->thread, NULL, opening_main, o);
 	if (!o->started)
 		opening_main(o);

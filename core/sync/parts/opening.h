@@ -10,9 +10,12 @@
 #include "core/plugin/destination.h"
 #include "core/settings/settings.h"
 
+struct log_place;
+
 struct opening {
 	const struct pipeline_settings *p;
 	const struct connection *to;
+	struct log_place *place; /* the thread's log lines have it */
 	pthread_t thread;
 	bool started;
 	struct destination *destination;

@@ -183,7 +183,7 @@ static void *reader_main(void *arg)
 	struct read_batch *slot;
 	bool more = true;
 
-	log_set_pipeline(r->pipeline);
+	log_place_use(r->place);
 	seat_use(r->seat);
 	pthread_mutex_lock(&r->lock);
 	while (more) {
@@ -214,7 +214,6 @@ static void reader_release(struct reader *r)
 {
 	for (size_t i = 0; i < READER_SLOTS; i++)
 		batch_release(&r->slots[i].batch);
-	free(r->pipeline);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 	r->started = false;
@@ -230,7 +229,7 @@ int reader_start(struct reader *r, struct connector *source,
 	memset(r, 0, sizeof(*r));
 	r->source = source;
 	r->destination = destination;
-	r->pipeline = xstrdup(pipeline);
+	r->place = log_place_copy(pipeline);
 	r->bounds = *bounds;
 	r->seat = seat_mine();
 	r->batches_left = bounds->max_batches > 0 ? bounds->max_batches : -1;
@@ -239,6 +238,7 @@ int reader_start(struct reader *r, struct connector *source,
 	reader_init_sync(r);
 	rc = pthread_create(&r->thread, NULL, reader_main, r);
 	if (rc) {
+		log_place_free(r->place);
 		reader_release(r);
 		return error_set(err, ERROR_BUG,
 				 "cannot start the reader thread: %s",

@@ -44,6 +44,8 @@ struct reader_bounds {
 	void *look_ctx;
 };
 
+struct log_place;
+
 struct reader {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -52,7 +54,7 @@ struct reader {
 	struct connector *source;
 	/* Interrupted when a stop drags on; NULL: nothing is loaded. */
 	struct destination *destination;
-	char *pipeline; /* for the thread's log lines */
+	struct log_place *place; /* the thread's log lines have it */
 	struct seat *seat; /* the starting thread's; or NULL */
 	struct read_batch slots[READER_SLOTS];
 	size_t filled, taken; /* batches read and handed out so far */

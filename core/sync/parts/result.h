@@ -88,6 +88,9 @@ void run_result_missing(const struct run_result *r);
  * less. */
 void run_result_count(struct run_result *r, const struct batch *b, size_t rows,
 		      const struct load_counts *counts, int64_t dead);
+/* Log its failure; for programs (log.h) the end of each run, with its counts.
+ */
+void run_result_log(const struct run_result *r);
 json_t *run_result_json(const struct run_result *r); /* new reference */
 
 #endif

@@ -21,13 +21,16 @@ static int64_t tries_allowed(const struct tries *t, enum error_code code)
 static void tries_say(const struct tries *t, int64_t allowed, int64_t wait_us,
 		      const struct error *err)
 {
+	const struct log_event event = { "retry", error_code_name(err->code),
+					 NULL };
 	struct strbuf wait = STRBUF_INIT;
 
 	units_print_duration(&wait, wait_us / 1000 * 1000);
-	log_warn("try %" PRId64 " of %" PRId64 " failed%s, next in %s: %s",
-		 t->failed, allowed,
-		 err->code == ERROR_CONFLICT ? " and was rolled back" : "",
-		 wait.data, err->message);
+	log_event(LOG_WARN, &event,
+		  "try %" PRId64 " of %" PRId64 " failed%s, next in %s: %s",
+		  t->failed, allowed,
+		  err->code == ERROR_CONFLICT ? " and was rolled back" : "",
+		  wait.data, err->message);
 	strbuf_release(&wait);
 }
 

@@ -44,13 +44,19 @@ static struct lease_terms worker_terms(const struct worker *w)
 				     .lease_us = w->s->state_lease_us };
 }
 
+/* The first failure gives the exit code. */
+static void worker_note(struct worker *w, const struct error *err)
+{
+	w->code = w->code ? w->code : -(int)err->code;
+}
+
 static void worker_failed(struct worker *w, const struct error *err)
 {
 	if (*err->server_code)
 		log_error("%s [%s]", err->message, err->server_code);
 	else
 		log_error("%s", err->message);
-	w->code = w->code ? w->code : -(int)err->code;
+	worker_note(w, err);
 }
 
 static int worker_claim(struct worker *w, const struct pipeline_settings *p,
@@ -221,11 +227,11 @@ static int worker_pipeline(struct worker *w, const struct pipeline_settings *p,
 		return rc;
 	w->out->runs++;
 	if (pipeline_run(p, w->store, &options, &result, &failed) &&
-	    result.outcome == OUTCOME_FAILED) {
-		log_set_pipeline(p->name);
-		worker_failed(w, &failed);
-		log_set_pipeline("");
-	}
+	    result.outcome == OUTCOME_FAILED)
+		worker_note(w, &failed);
+	/* A pipeline that somebody else runs is no news. */
+	if (result.outcome != OUTCOME_BUSY)
+		run_result_log(&result);
 	run_result_release(&result);
 	return 0;
 }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/sync/ledger/ledger.h"
 #include "core/sync/parts/foresight.h"
 #include "core/sync/parts/marks.h"
@@ -47,6 +48,8 @@ int run_tell_ledger(struct run *r, struct error *err)
 		r->out->located = true;
 	}
 	r->out->recorded = true;
+	if (!r->out->unrecorded && !r->out->dry.on)
+		log_set_run(r->out->run_id, r->out->attempt_id);
 	return ledger_begin(r->store, r->out, err);
 }
 

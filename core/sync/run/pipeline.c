@@ -34,6 +34,13 @@ static void pipeline_outcome(struct run_result *out, const struct error *err)
 						  : OUTCOME_FAILED;
 }
 
+/* A chunk and a dry run have no attempt on record. */
+static void pipeline_name_lines(const struct run_result *out)
+{
+	if (!out->unrecorded && !out->dry.on)
+		log_set_run(out->run_id, out->attempt_id);
+}
+
 static void pipeline_new_attempt(struct run_result *out)
 {
 	char id[DIGEST_TEXT_SIZE];
@@ -67,6 +74,7 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 	ledger_end(store, out, &ignored);
 	error_clear(&out->error);
 	pipeline_new_attempt(out);
+	pipeline_name_lines(out);
 }
 
 /* A server may have ended the sessions of a process that was paused. The
@@ -346,6 +354,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 			 task->holder);
 	task->ops->begin(&c, out);
 	log_set_pipeline(pipeline_lease(&c));
+	pipeline_name_lines(out);
 	rc = settings_fault(p, err);
 	if (rc)
 		pipeline_record_fault(&c, out, err);

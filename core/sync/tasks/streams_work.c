@@ -150,6 +150,13 @@ static void stream_chunk_failed(struct stream *s, const struct chunk *c,
 
 /* A range that failed is tried again, by whichever stream, as long as that may
  * help. */
+/* A stream helps the run. */
+static void stream_name_lines(const struct run *r)
+{
+	log_set_pipeline(r->p->name);
+	log_set_run(r->out->run_id, r->out->attempt_id);
+}
+
 static void stream_chunk(struct stream *s, struct store *store, struct chunk *c)
 {
 	const struct run *r = s->all->r;
@@ -179,7 +186,7 @@ static void stream_chunk(struct stream *s, struct store *store, struct chunk *c)
 	stream_add(&s->done, &s->now);
 	memset(&s->now, 0, sizeof(s->now));
 	pthread_mutex_unlock(&s->all->lock);
-	log_set_pipeline(r->p->name);
+	stream_name_lines(r);
 	if (rc && err.code != ERROR_STOPPED)
 		stream_chunk_failed(s, c, &err);
 	run_result_release(&result);
@@ -236,7 +243,7 @@ static void *stream_main(void *arg)
 	struct error err = ERROR_INIT;
 	struct store *store = NULL;
 
-	log_set_pipeline(all->r->p->name);
+	stream_name_lines(all->r);
 	if (store_open(&store, all->r->options->lease.state, &err) ||
 	    stream_work(s, store, &err))
 		stream_fail(s, &err);
