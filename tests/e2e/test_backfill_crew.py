@@ -107,6 +107,34 @@ def test_sessions_are_bounded_for_all(tidemark, two_ends, sessions, room):
     no_rows_left(destination)
 
 
+@pytest.mark.parametrize("of, to", [
+    pytest.param(of, to, marks=() if "duckdb" in of else pytest.mark.threads)
+    for of, to in (("mariadb", "mysql"), ("mysql", "mariadb"),
+                   ("sqlite", "postgres"), ("duckdb", "postgres"),
+                   ("postgres", "clickhouse"))])
+def test_several_at_each_engine(tidemark, make_source, make_destination, of,
+                                to):
+    """Their sessions, or the files of their source, are shared by threads."""
+    source, destination = make_source(of), make_destination(to)
+    workload.create_items(source, rows=400)
+    for first in range(0, 400, 20):
+        workload.update_items(source, f"id > {first} AND id <= {first + 20}",
+                              "quantity = quantity",
+                              f"2024-01-01 00:00:{first // 20:02}")
+    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 7})
+    tidemark.run()
+    if to == "clickhouse":
+        destination.execute("ALTER TABLE items_raw DELETE WHERE id % 3 = 0 "
+                            "SETTINGS mutations_sync = 2")
+    else:
+        damage(destination)
+    done = chunks(tidemark, "--workers", "3", "--chunk-rows", "20")
+    assert [(c["state"], c["rows"], c["attempts"]) for c in done] == [
+        ("done", 20, 1)] * 20
+    check_items(source, destination, pipeline=None)
+    no_rows_left(destination)
+
+
 def held_by(end):
     """A session that keeps all others from writing the table."""
     db = end.connect()
