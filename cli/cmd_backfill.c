@@ -58,9 +58,29 @@ struct backfill_watch {
 	const struct settings *s;
 	const char *pipeline, *id;
 	struct store *store;
+	struct store *fresh; /* in place of `store`, once that was lost */
 	int64_t told; /* chunks that were over when it was said last */
 	int64_t told_us;
 };
+
+/* A store that was away is found again, as the workers do. */
+static int backfill_chunks(struct backfill_watch *w, struct chunk_list *out,
+			   struct error *err)
+{
+	struct store *store = w->fresh ? w->fresh : w->store;
+	struct error ignored = ERROR_INIT;
+	int rc = store_chunks_list(store, w->pipeline, out, err);
+
+	if (!rc || !error_may_pass(err->code))
+		return rc;
+	chunk_list_release(out);
+	store_close(w->fresh);
+	w->fresh = NULL;
+	if (state_open(w->s, &w->fresh, &ignored))
+		return rc;
+	error_clear(err);
+	return store_chunks_list(w->fresh, w->pipeline, out, err);
+}
 
 static void backfill_tell(struct backfill_watch *w,
 			  const struct backfill_sums *sums)
@@ -87,12 +107,13 @@ static void backfill_tick(void *ctx)
 	int64_t every =
 		progress_is_live() ? BACKFILL_LIVE_US : BACKFILL_LINE_US;
 
-	if (clock_monotonic_us() - w->told_us < every ||
-	    store_chunks_list(w->store, w->pipeline, &chunks, &ignored))
+	if (clock_monotonic_us() - w->told_us < every)
 		return;
+	if (!backfill_chunks(w, &chunks, &ignored)) {
+		backfill_sum(&chunks, w->id, &sums);
+		backfill_tell(w, &sums);
+	}
 	w->told_us = clock_monotonic_us();
-	backfill_sum(&chunks, w->id, &sums);
-	backfill_tell(w, &sums);
 	chunk_list_release(&chunks);
 }
 
@@ -181,7 +202,8 @@ static int backfill_report(const struct arguments *args,
 	struct error asked = ERROR_INIT;
 	struct backfill_sums sums;
 
-	if (store_chunks_list(w->store, w->pipeline, &chunks, &asked)) {
+	if (backfill_chunks(w, &chunks, &asked)) {
+		chunk_list_release(&chunks);
 		if (!rc)
 			*err = asked;
 		return rc ? rc : -(int)asked.code;
@@ -233,6 +255,7 @@ static int backfill_go(const struct arguments *args, const struct settings *s,
 	if (sums.done < sums.n && !arguments_has(args, "queue"))
 		rc = backfill_work(args, s, p, &watch, err);
 	rc = backfill_report(args, &watch, rc, err);
+	store_close(watch.fresh);
 	chunk_list_release(&chunks);
 	return rc;
 }

@@ -232,8 +232,8 @@ def test_few_open_files(tidemark, source, make_destination):
 
 
 def test_store_that_is_lost(tidemark, source, make_destination, make_database):
-    """The store's server ends all sessions in the middle; the workers find it
-    again."""
+    """The store's server ends all sessions in the middle. The workers find it
+    again, and so does the command that tells how the chunks ended."""
     destination, store = make_destination("postgres"), make_database("state")
     tidemark.top["state"] = {"url": store.url(), "lease": "3s",
                              "password": store.connection()["password"]}
@@ -248,7 +248,6 @@ def test_store_that_is_lost(tidemark, source, make_destination, make_database):
                           "pg_stat_activity WHERE datname = %s",
                           [store.database])
         db.rollback()
-    running.wait()
-    chunks(tidemark, "--workers", "3", "--chunk-rows", "300")
+    assert "10 of 10 chunks done" in running.wait().expect(EXIT_OK).out
     check_items(source, destination, pipeline=None)
     no_rows_left(destination)
