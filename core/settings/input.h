@@ -52,6 +52,7 @@ struct settings_input {
 	int64_t version, jobs;
 	bool row_values;
 	struct alert_settings alert;
+	struct serve_settings serve;
 	const struct config_node *state, *connections, *defaults, *pipelines;
 };
 
@@ -126,6 +127,12 @@ int settings_parse_late(struct option_context *ctx, const struct option *option,
 int settings_parse_late_of_all(struct option_context *ctx,
 			       const struct option *option,
 			       const struct config_node *node, void *base);
+/* serve.c: what the HTTP server is told; fills `address`. `root` is the file's
+ * map. */
+int settings_check_serve(struct option_context *ctx,
+			 const struct config_node *root,
+			 struct serve_settings *serve);
+void settings_release_serve(struct serve_settings *serve);
 /* The pace: names of replicas, and ends that have none. */
 int settings_check_pace(struct option_context *ctx, const struct settings *s,
 			const struct config_node *node,

@@ -374,7 +374,7 @@ static int settings_parse_root(struct option_context *ctx, struct settings *s,
 		.type = OPTION_TABLE,
 		.table = settings_options,
 		.expects = "a map of version, state, log, "
-			   "jobs, alert, connections, defaults and "
+			   "jobs, alert, serve, connections, defaults and "
 			   "pipelines"
 	};
 	int rc;
@@ -384,6 +384,9 @@ static int settings_parse_root(struct option_context *ctx, struct settings *s,
 	s->row_values = in.row_values;
 	s->jobs = (size_t)in.jobs;
 	s->alert = in.alert;
+	s->serve = in.serve;
+	if (!rc)
+		rc = settings_check_serve(ctx, root, &s->serve);
 	if (!rc)
 		rc = settings_parse_state(ctx, s, in.state);
 	if (!rc)
@@ -413,16 +416,6 @@ int settings_parse(struct settings *out, const struct config_file *file,
 	else
 		*out = s;
 	return rc;
-}
-
-void settings_set_origin(struct settings *s, const char *origin)
-{
-	if (origin != s->origin) {
-		free(s->origin);
-		s->origin = xstrdup(origin);
-	}
-	for (size_t i = 0; i < s->n_pipelines; i++)
-		s->pipelines[i].origin = s->origin;
 }
 
 /* Links are not followed: a config that is deployed as one leads to another
@@ -492,6 +485,7 @@ void settings_release(struct settings *s)
 		settings_release_connection(s->connections[i]);
 	free(s->connections);
 	settings_release_connection(s->state);
+	settings_release_serve(&s->serve);
 	free(s->file);
 	free(s->origin);
 	memset(s, 0, sizeof(*s));

@@ -191,6 +191,44 @@ static const struct option alert_all_options[] = {
 	{ .name = NULL },
 };
 
+static const struct option serve_options[] = {
+	{ .name = "listen",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct settings_input, serve.listen),
+	  .default_text = "127.0.0.1:9464",
+	  .expects = LISTEN_EXPECTS,
+	  .doc = "Where HTTP is answered. `unix:PATH` is a socket of mode "
+		 "0600, "
+		 "or `unix:PATH?mode=0660`. Port 0 is any that is free. An "
+		 "address that other machines reach needs a token." },
+	{ .name = "token",
+	  .type = OPTION_TEXT,
+	  .flags = OPTION_SECRET,
+	  OPTION_FIELD(struct settings_input, serve.token),
+	  .default_text = "",
+	  .expects = "a text of 16 characters or more, best as ${file:PATH}",
+	  .doc = "Requests have to carry it, as `Authorization: Bearer TOKEN`. "
+		 "Without one, nothing can be changed by HTTP." },
+	{ .name = "hosts",
+	  .type = OPTION_LIST,
+	  .flags = OPTION_OR_TEXT,
+	  OPTION_FIELD(struct settings_input, serve.hosts),
+	  .default_text = "[localhost, 127.0.0.1]",
+	  .expects = "a list of names and addresses without ports",
+	  .doc = "Names in the address bar that are answered, beside the "
+		 "address of `listen`. Others are refused, so that no page of "
+		 "another site reads this one through a name of its own." },
+	{ .name = "watchdog",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct settings_input, serve.watchdog_us),
+	  .default_text = "60s",
+	  .min = US_PER_SECOND,
+	  .max = US_PER_DAY,
+	  .doc = "`/healthz` answers 503 when the loop has stood for so "
+		 "long." },
+	{ .name = NULL },
+};
+
 const struct option settings_options[] = {
 	{ .name = "version",
 	  .type = OPTION_COUNT,
@@ -226,6 +264,10 @@ const struct option settings_options[] = {
 	  .table = alert_all_options,
 	  .doc = "For pipelines that do not say otherwise, and whose "
 		 "`defaults` do not." },
+	{ .name = "serve",
+	  .type = OPTION_TABLE,
+	  .table = serve_options,
+	  .doc = "The HTTP server of `tidemark serve`: [serve.md](serve.md)." },
 	{ .name = "connections",
 	  .type = OPTION_MAP,
 	  .flags = OPTION_REQUIRED,

@@ -5,7 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
-#include "core/settings/wildcard.h"
+#include "core/settings/input.h"
 
 /* More names than these are counted. */
 #define SETTINGS_NAMES 30
@@ -111,4 +111,14 @@ const char *settings_call(const struct pipeline_settings *p)
 	if (p->call)
 		return p->call;
 	return p->word ? p->word : p->name;
+}
+
+void settings_set_origin(struct settings *s, const char *origin)
+{
+	if (origin != s->origin) {
+		free(s->origin);
+		s->origin = xstrdup(origin);
+	}
+	for (size_t i = 0; i < s->n_pipelines; i++)
+		s->pipelines[i].origin = s->origin;
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "core/base/config.h"
+#include "core/base/listen.h"
 #include "core/base/retry.h"
 #include "core/base/schedule.h"
 #include "core/base/strlist.h"
@@ -132,6 +133,15 @@ struct pipeline_settings {
 	struct ends *ends;
 };
 
+/* The HTTP server of `serve`. */
+struct serve_settings {
+	char *listen; /* as it is written */
+	struct listen_address address; /* the same */
+	char *token; /* "": none. Given wherever others can reach it. */
+	struct strlist hosts; /* names that it answers to */
+	int64_t watchdog_us; /* so long may its loop stand still */
+};
+
 struct settings {
 	char *file; /* "" for `copy` */
 	char *origin; /* the same as an absolute path, or "copy" */
@@ -141,6 +151,7 @@ struct settings {
 	bool row_values; /* errors may tell contents of rows */
 	size_t jobs; /* pipelines at once */
 	struct alert_settings alert; /* unless a pipeline says so */
+	struct serve_settings serve; /* zeroed for `copy` */
 	struct connection **connections;
 	size_t n_connections;
 	/* Wildcards have theirs among them after settings_expand(). */

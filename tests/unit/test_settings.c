@@ -1,5 +1,8 @@
 #include "tests/unit/unit.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "core/base/clock.h"
 #include "tests/unit/config_text.h"
 
@@ -339,6 +342,69 @@ static void test_lookup(void **state)
 	settings_release(&s);
 }
 
+static void test_serve(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct settings s;
+
+	(void)state;
+	assert_int_equal(config_text(&s, COMPLETE, false, &err), 0);
+	assert_int_equal(s.serve.address.kind, LISTEN_TCP);
+	assert_string_equal(s.serve.address.host, "127.0.0.1");
+	assert_int_equal(s.serve.address.port, 9464);
+	assert_string_equal(s.serve.token, "");
+	assert_int_equal(s.serve.hosts.n, 2);
+	assert_int_equal(s.serve.watchdog_us, 60 * 1000000);
+	settings_release(&s);
+	assert_int_equal(config_text(&s,
+				     COMPLETE
+				     "serve: { listen: '0.0.0.0:80', hosts: "
+				     "t.example, token: sixteen-letters-x }\n",
+				     false, &err),
+			 0);
+	assert_int_equal(s.serve.address.port, 80);
+	assert_string_equal(s.serve.hosts.items[0], "t.example");
+	settings_release(&s);
+}
+
+/* A token in a file, which others may read or not. */
+static void test_serve_token_file(void **state)
+{
+	char folder[] = "/tmp/tidemark-token-XXXXXX";
+	char *path, *text;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	path = xstrfmt("%s/token", folder);
+	text = xstrfmt(COMPLETE "serve: { listen: '0.0.0.0:80', "
+				"token: '${file:%s}' }\n",
+		       path);
+	for (int open = 0; open < 2; open++) {
+		struct error err = ERROR_INIT;
+		struct settings s;
+		FILE *file = fopen(path, "w");
+
+		assert_non_null(file);
+		fputs("a-token-of-24-characters\n", file);
+		fclose(file);
+		assert_int_equal(chmod(path, open ? 0644 : 0600), 0);
+		if (open) {
+			assert_int_not_equal(config_text(&s, text, false, &err),
+					     0);
+			assert_non_null(strstr(err.message, "t.yaml:7:"));
+			assert_non_null(strstr(err.message, path));
+			continue;
+		}
+		assert_int_equal(config_text(&s, text, true, &err), 0);
+		assert_string_equal(s.serve.token, "a-token-of-24-characters");
+		settings_release(&s);
+	}
+	unlink(path);
+	rmdir(folder);
+	free(text);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +418,8 @@ int main(void)
 		cmocka_unit_test(test_time_zones),
 		cmocka_unit_test(test_zero_dates),
 		cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_serve),
+		cmocka_unit_test(test_serve_token_file),
 	};
 
 	setenv("T_PASSWORD", "hunter22", 1);

@@ -29,8 +29,7 @@ static const struct {
 	{ "versoin: 1\n",
 	  "t.yaml:1:1: unknown key \"versoin\" in the top level; did you mean "
 	  "\"version\"? allowed: version, state, log, jobs, alert, "
-	  "connections, "
-	  "defaults, pipelines" },
+	  "serve, connections, defaults, pipelines" },
 	{ COMPLETE "log: { row_values: 1 }\n",
 	  "t.yaml:7:20: log.row_values: \"1\" is not allowed; allowed: "
 	  "false, true" },
@@ -59,6 +58,45 @@ static const struct {
 	{ COMPLETE "state: {keep: 30}\n",
 	  "t.yaml:7:15: state.keep: expected a duration such as 500ms, 10s or "
 	  "1h30m, found \"30\"" },
+	/* serve */
+	{ COMPLETE "serve: 9464\n", "t.yaml:7:8: serve: expected a map" },
+	{ COMPLETE "serve: { port: 1 }\n",
+	  "t.yaml:7:10: unknown key \"port\" in serve; allowed: listen, token, "
+	  "hosts, watchdog" },
+	{ COMPLETE "serve: { listen: localhost }\n",
+	  "t.yaml:7:18: serve.listen: \"localhost\" has no port; write "
+	  "localhost:9464" },
+	{ COMPLETE "serve:\n  listen: 127.0.0.1:99999\n",
+	  "t.yaml:8:11: serve.listen: expected an address such as "
+	  "127.0.0.1:9464 or [::1]:9464, unix:PATH, or off, found "
+	  "\"127.0.0.1:99999\"" },
+	{ COMPLETE "serve: { listen: 'db.example:9464' }\n",
+	  "t.yaml:7:18: serve.listen: \"db.example\" is no address" },
+	{ COMPLETE "serve: { listen: '::1:9464' }\n",
+	  "t.yaml:7:18: serve.listen: expected an address" },
+	{ COMPLETE "serve: { listen: 'unix:' }\n",
+	  "t.yaml:7:18: serve.listen: the path of a socket has 1 to 107" },
+	{ COMPLETE "serve: { listen: 'unix:/t.sock?mode=0666' }\n",
+	  "t.yaml:7:18: serve.listen: \"?mode=0666\" is not allowed behind the "
+	  "path; allowed: ?mode=0600, ?mode=0660" },
+	{ COMPLETE "serve: { listen: '0.0.0.0:9464' }\n",
+	  "t.yaml:7:18: serve.listen: 0.0.0.0:9464 can be reached from other "
+	  "machines, and there is no token. Set serve.token to "
+	  "\"${file:PATH}\", or listen on 127.0.0.1 or on unix:PATH behind a "
+	  "proxy or an SSH tunnel, or write off" },
+	{ COMPLETE "serve: { listen: '[::]:9464', token: '' }\n",
+	  "t.yaml:7:18: serve.listen: [::]:9464 can be reached from other" },
+	{ COMPLETE "serve: { token: short }\n",
+	  "t.yaml:7:17: serve.token: has 5 characters; it takes 16 to 1024" },
+	{ COMPLETE "serve: { token: 'sixteen and more characters' }\n",
+	  "t.yaml:7:17: serve.token: has a space, a line break or another" },
+	{ COMPLETE "serve: { hosts: ['localhost:80'] }\n",
+	  "t.yaml:7:17: serve.hosts: \"localhost:80\" is no name or address of "
+	  "a host" },
+	{ COMPLETE "serve: { hosts: '*' }\n",
+	  "t.yaml:7:17: serve.hosts: \"*\" is no name or address of a host" },
+	{ COMPLETE "serve: { watchdog: 0s }\n",
+	  "t.yaml:7:20: serve.watchdog: must be between 1s and 1d, found 0s" },
 	/* connections */
 	{ "connections: {s: postgre://h/d}\npipelines: {}\n",
 	  "t.yaml:1:18: connections.s: unknown URL scheme \"postgre\" (did "
