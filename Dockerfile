@@ -15,7 +15,7 @@ FROM debian:12-slim
 RUN apt-get update -q \
  && apt-get install -q -y --no-install-recommends ca-certificates libpq5 libmariadb3 \
       libsqlite3-0 libcurl4 libjansson4 libfyaml0 libxxhash0 libpcre2-8-0 libglib2.0-0 tzdata libsmartcols1 libjwt0 \
-      zlib1g libzstd1 \
+      zlib1g libzstd1 libmicrohttpd12 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 900 --create-home --home-dir /var/lib/tidemark tidemark
 COPY --from=build /opt/tidemark /opt/tidemark
