@@ -107,20 +107,37 @@ static void ahead_mark(struct postgres_destination *d,
 	sql_mark_tell(&d->mark, statement, at, &facts, ahead_told);
 }
 
+static void ahead_leftover(struct postgres_destination *d,
+			   const struct place *place,
+			   const struct target *target)
+{
+	const char *params[] = { place->building };
+
+	if (!target->refresh)
+		pg_ahead_add(d->pg, postgres_leftover_sql, 1, params);
+}
+
+/* `looked`: the message has looked at the table of marks behind its lock. */
+static void ahead_locked(struct postgres_destination *d,
+			 const struct place *place, const struct target *target,
+			 bool looked)
+{
+	const struct mark_place at = mark_place_of(place);
+
+	postgres_lock_ahead_row(d, place, target->pipeline, looked);
+	ahead_mark(d, &postgres_read_mark, &at, target->pipeline);
+	pg_ahead_add(d->pg, postgres_rollback_sql, 0, NULL);
+}
+
 /* Ask for a look for a stage, and for a whole transaction that reads the row
  * under its lock. */
 static void ahead_transaction(struct postgres_destination *d,
 			      const struct place *place, int64_t lease_us,
 			      const struct target *target)
 {
-	const char *params[] = { place->building };
-	const struct mark_place at = mark_place_of(place);
-
-	if (!target->refresh)
-		pg_ahead_add(d->pg, postgres_leftover_sql, 1, params);
-	postgres_lock_ahead(d, place, lease_us, target->pipeline);
-	ahead_mark(d, &postgres_read_mark, &at, target->pipeline);
-	pg_ahead_add(d->pg, postgres_rollback_sql, 0, NULL);
+	ahead_leftover(d, place, target);
+	postgres_lock_ahead_table(d, place, lease_us);
+	ahead_locked(d, place, target, false);
 }
 
 /* Unless recover() has asked all this before, and prepare() wrote nothing. */
@@ -142,7 +159,7 @@ void postgres_ahead_look_sql(struct strbuf *sql)
 }
 
 /* A fault is no number, so it ends the message. */
-static const char fault_stop_sql[] =
+const char postgres_stop_sql[] =
 	"SELECT nullif(current_setting('" POSTGRES_FAULT_SETTING
 	"'), '" POSTGRES_NO_FAULT "')::integer";
 
@@ -170,30 +187,36 @@ static int ahead_ask(struct postgres_destination *d, struct error *err)
 /* In one message what recover() asks, and prepare() behind it. The plan that is
  * made of these answers is compared with the table in each transaction that
  * loads. Nothing is read from a table of marks that others may have tampered
- * with: the message ends before. Statements about tables that may not be there
- * come last. */
+ * with: the message ends before. If the row is to be read under its lock, its
+ * table is locked first. One look at owner and code then serves both reads.
+ * Statements about tables that may not be there come last. */
 int postgres_ahead_recover(struct postgres_destination *d,
 			   const struct place *place,
 			   const struct target *target, struct error *err)
 {
 	const char *params[] = { place->readable, place->watermark };
 	const struct mark_place at = mark_place_of(place);
+	int64_t lease_us = target->writer.lease_us;
 	struct strbuf sql = STRBUF_INIT;
 
 	pg_ahead_drop(d->pg);
 	if (!*d->session)
 		postgres_session_ahead(d);
+	if (ahead_is_held(target))
+		postgres_lock_ahead_table(d, place, lease_us);
 	postgres_ahead_look_sql(&sql);
 	pg_ahead_add(d->pg, sql.data, ARRAY_SIZE(params), params);
 	if (target->schema)
 		ahead_plan(d->pg, place, target);
 	strbuf_release(&sql);
-	pg_ahead_add(d->pg, fault_stop_sql, 0, NULL);
+	pg_ahead_add(d->pg, postgres_stop_sql, 0, NULL);
 	ahead_mark(d, &postgres_read_all, &at, target->pipeline);
 	if (target->schema)
 		ahead_history(d->pg, place, target);
-	if (ahead_is_held(target))
-		ahead_transaction(d, place, target->writer.lease_us, target);
+	if (ahead_is_held(target)) {
+		ahead_leftover(d, place, target);
+		ahead_locked(d, place, target, true);
+	}
 	if (target->schema)
 		ahead_rows(d->pg, place);
 	return ahead_ask(d, err);

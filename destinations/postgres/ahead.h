@@ -21,6 +21,8 @@ extern const struct mark_statement postgres_read_mark, postgres_read_all;
  * session begins without one, whatever a database or a role presets. */
 #define POSTGRES_FAULT_SETTING "tidemark.fault"
 void postgres_ahead_look_sql(struct strbuf *sql);
+/* Behind it, in its message: fails if there is a fault. */
+extern const char postgres_stop_sql[];
 /* Append the question about the place of the target. $1 is the schema, $2 the
  * table, $3 the quoted name of the marks. Their fault comes last. */
 void postgres_ahead_around_sql(struct strbuf *sql);

@@ -5,6 +5,7 @@
 #include "clients/pg_lock.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
+#include "destinations/postgres/ahead.h"
 #include "destinations/postgres/owned.h"
 #include "destinations/postgres/postgres.h"
 
@@ -77,9 +78,9 @@ static void lock_add(struct strlist *out, char *sql)
 	free(sql);
 }
 
-static void lock_statements(const struct place *place, int64_t lease_us,
-			    const char *pipeline, unsigned what,
-			    struct strlist *out)
+/* Up to the table of the marks. */
+static void lock_table_statements(const struct place *place, int64_t lease_us,
+				  unsigned what, struct strlist *out)
 {
 	strlist_add(out, "BEGIN");
 	strlist_add(out, "SET LOCAL lock_timeout = '" PG_LOCK_WAIT "'");
@@ -91,11 +92,22 @@ static void lock_statements(const struct place *place, int64_t lease_us,
 	if (what & LOCK_DDL)
 		lock_add(out,
 			 xstrfmt("SELECT pg_advisory_xact_lock(%d)", DDL_LOCK));
-	if (what & LOCK_ROW) {
-		postgres_owned_hold(out, place);
+	if (what & LOCK_ROW)
+		postgres_owned_lock(out, place);
+}
+
+/* From there on. `looked`: the message has looked at that table behind its
+ * lock. */
+static void lock_row_statements(const struct place *place, const char *pipeline,
+				unsigned what, bool looked, struct strlist *out)
+{
+	if ((what & LOCK_ROW) && looked)
+		strlist_add(out, postgres_stop_sql);
+	else if (what & LOCK_ROW)
+		postgres_owned_stop(out, place);
+	if (what & LOCK_ROW)
 		lock_add(out,
 			 lock_row_sql(place, pipeline, what & LOCK_TARGET));
-	}
 	strlist_add(out, "SET LOCAL lock_timeout TO DEFAULT");
 }
 
@@ -119,7 +131,8 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 	struct strlist sql = STRLIST_INIT;
 	int rc;
 
-	lock_statements(&d->place, d->lease_us, pipeline, what, &sql);
+	lock_table_statements(&d->place, d->lease_us, what, &sql);
+	lock_row_statements(&d->place, pipeline, what, false, &sql);
 	if (what & LOCK_TABLE)
 		lock_add(&sql, xstrfmt("LOCK TABLE %s IN ROW EXCLUSIVE MODE",
 				       d->rows));
@@ -128,25 +141,42 @@ int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 	return rc ? lock_failed(d, pipeline, what, err) : 0;
 }
 
-void postgres_lock_ahead(struct postgres_destination *d,
-			 const struct place *place, int64_t lease_us,
-			 const char *pipeline)
+static void lock_ahead(struct postgres_destination *d, struct strlist *sql,
+		       size_t from)
+{
+	for (size_t i = from; i < sql->n; i++)
+		pg_ahead_add(d->pg, sql->items[i], 0, NULL);
+	strlist_release(sql);
+}
+
+void postgres_lock_ahead_table(struct postgres_destination *d,
+			       const struct place *place, int64_t lease_us)
 {
 	struct strlist sql = STRLIST_INIT;
 
-	lock_statements(place, lease_us, pipeline, LOCK_ROW, &sql);
-	for (size_t i = 0; i < sql.n; i++)
-		pg_ahead_add(d->pg, sql.items[i], 0, NULL);
-	strlist_release(&sql);
+	lock_table_statements(place, lease_us, LOCK_ROW, &sql);
+	lock_ahead(d, &sql, 0);
+}
+
+void postgres_lock_ahead_row(struct postgres_destination *d,
+			     const struct place *place, const char *pipeline,
+			     bool looked)
+{
+	struct strlist sql = STRLIST_INIT;
+
+	lock_row_statements(place, pipeline, LOCK_ROW, looked, &sql);
+	lock_ahead(d, &sql, looked ? 1 : 0);
 }
 
 int postgres_lock_asked(struct postgres_destination *d, const char *pipeline,
 			struct error *err)
 {
+	bool looked = pg_ahead_has(d->pg, postgres_stop_sql);
 	struct strlist sql = STRLIST_INIT;
 	int rc = 0;
 
-	lock_statements(&d->place, d->lease_us, pipeline, LOCK_ROW, &sql);
+	lock_table_statements(&d->place, d->lease_us, LOCK_ROW, &sql);
+	lock_row_statements(&d->place, pipeline, LOCK_ROW, looked, &sql);
 	for (size_t i = 0; !rc && i < sql.n; i++) {
 		struct pg_result *r = NULL;
 

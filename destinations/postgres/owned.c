@@ -89,26 +89,26 @@ int postgres_owned_explain(struct pg *pg, const struct place *place,
 
 /* A statement that fails if something is wrong with the table of the marks;
  * none is there: nothing is wrong. */
-static void owned_add_stop(struct strbuf *sql, const struct place *place)
-{
-	strbuf_addstr(sql, PG_OWNED_STOP_BEGIN "SELECT ");
-	postgres_owned_add_fault(sql, "n.name");
-	strbuf_addstr(sql, " FROM (VALUES (");
-	sql_quote_literal(sql, place->watermark);
-	strbuf_addstr(sql, "::text)) AS n(name)" PG_OWNED_STOP_END);
-}
-
-void postgres_owned_hold(struct strlist *out, const struct place *place)
+void postgres_owned_stop(struct strlist *out, const struct place *place)
 {
 	struct strbuf sql = STRBUF_INIT;
 
-	strbuf_addf(&sql, "LOCK TABLE %s IN ROW EXCLUSIVE MODE",
-		    place->watermark);
-	strlist_add(out, sql.data);
-	strbuf_reset(&sql);
-	owned_add_stop(&sql, place);
+	strbuf_addstr(&sql, PG_OWNED_STOP_BEGIN "SELECT ");
+	postgres_owned_add_fault(&sql, "n.name");
+	strbuf_addstr(&sql, " FROM (VALUES (");
+	sql_quote_literal(&sql, place->watermark);
+	strbuf_addstr(&sql, "::text)) AS n(name)" PG_OWNED_STOP_END);
 	strlist_add(out, sql.data);
 	strbuf_release(&sql);
+}
+
+void postgres_owned_lock(struct strlist *out, const struct place *place)
+{
+	char *sql = xstrfmt("LOCK TABLE %s IN ROW EXCLUSIVE MODE",
+			    place->watermark);
+
+	strlist_add(out, sql);
+	free(sql);
 }
 
 int postgres_owned_check(struct postgres_destination *d,
@@ -117,7 +117,8 @@ int postgres_owned_check(struct postgres_destination *d,
 	struct strlist sql = STRLIST_INIT;
 	int rc;
 
-	postgres_owned_hold(&sql, place);
+	postgres_owned_lock(&sql, place);
+	postgres_owned_stop(&sql, place);
 	rc = pg_exec_list(d->pg, &sql, err);
 	strlist_release(&sql);
 	if (!rc || !pg_alive(d->pg))

@@ -15,9 +15,10 @@ void postgres_owned_add_fault(struct strbuf *sql, const char *name);
 /* SCHEMA for such a text; 0 for NULL. */
 int postgres_owned_refuse(const char *fault, const struct place *place,
 			  struct error *err);
-/* Append statements for inside a transaction: from then on nobody alters the
- * table, and if something is wrong with it they fail. */
-void postgres_owned_hold(struct strlist *out, const struct place *place);
+/* Append a statement for inside a transaction: from then on nobody alters the
+ * table. The other, behind it, fails if something is wrong with it. */
+void postgres_owned_lock(struct strlist *out, const struct place *place);
+void postgres_owned_stop(struct strlist *out, const struct place *place);
 /* After they have failed, and the transaction is over: why, in `err`. */
 int postgres_owned_explain(struct pg *pg, const struct place *place,
 			   struct error *err);

@@ -146,11 +146,14 @@ enum {
 };
 int postgres_lock_begin(struct postgres_destination *d, const char *pipeline,
 			unsigned what, struct error *err);
-/* The same with LOCK_ROW: add its statements to a message; read their
- * answers. */
-void postgres_lock_ahead(struct postgres_destination *d,
-			 const struct place *place, int64_t lease_us,
-			 const char *pipeline);
+/* The same with LOCK_ROW, in three steps. Add to a message the statements up to
+ * the lock of the table of marks, then those behind it; read their answers.
+ * `looked`: postgres_stop_sql came between them. */
+void postgres_lock_ahead_table(struct postgres_destination *d,
+			       const struct place *place, int64_t lease_us);
+void postgres_lock_ahead_row(struct postgres_destination *d,
+			     const struct place *place, const char *pipeline,
+			     bool looked);
 int postgres_lock_asked(struct postgres_destination *d, const char *pipeline,
 			struct error *err);
 /* The pid that has the advisory lock $1. */
