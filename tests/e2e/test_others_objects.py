@@ -209,6 +209,32 @@ def test_marks_that_somebody_made_beforehand(tidemark, source, make_database,
     assert canary(destination) == []
 
 
+@pytest.mark.parametrize("attack", ("function", "view", "row-policy"))
+def test_marks_that_somebody_put_in_place_of_ours(
+        tidemark, source, make_database, mallory, attack):
+    """The next run expects its own row. The message that asks for all of it
+    ends before."""
+    destination = make_database("warehouse")
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, destination, "timestamp")
+    let_in(destination)
+    tidemark.run()
+    assert tidemark.run().pipeline()["rows_read"] == 0
+    statements, named = ATTACKS[attack]
+    marks = "public._tidemark_watermark"
+    as_role(destination.cluster, destination.database, ADMIN,
+            f"ALTER TABLE {marks} RENAME TO ours",
+            "ALTER INDEX public._tidemark_watermark_pkey RENAME TO ours_pkey")
+    as_role(destination.cluster, destination.database, mallory, *statements,
+            f"INSERT INTO {marks} (pipeline) VALUES ('items')"
+            if attack == "row-policy" else "SELECT 1")
+    destination.cluster.admin(destination.database).execute(
+        "DELETE FROM public.canary")
+    assert named in tidemark("run").expect(EXIT_SCHEMA).err
+    refused(tidemark, named, *COMMANDS)
+    assert canary(destination) == []
+
+
 @pytest.mark.parametrize("added", ADDED)
 def test_something_added_to_our_marks(tidemark, source, make_database, mallory,
                                       added):
