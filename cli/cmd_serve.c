@@ -58,16 +58,20 @@ static int serve_read(void *ctx, enum serve_reading why, struct generation *out,
 static void serve_log(const struct run_result *r)
 {
 	const struct error *e = &r->error;
+	bool idle = !e->code && !r->rows_read && !r->rows_deleted;
+	bool others = r->outcome == OUTCOME_BUSY && !r->recorded;
 
-	if (e->code == ERROR_STOPPED)
+	if (log_is_for_programs() && !idle && !others)
+		run_result_log(r);
+	else if (e->code == ERROR_STOPPED)
 		log_warn("%s", e->message);
-	else if (r->outcome == OUTCOME_BUSY && !r->recorded)
+	else if (others)
 		log_debug("%s", e->message);
 	else if (e->code && *e->server_code)
 		log_error("%s [%s]", e->message, e->server_code);
 	else if (e->code)
 		log_error("%s", e->message);
-	else if (r->rows_read || r->rows_deleted)
+	else if (!idle)
 		log_info("%s: %" PRId64 " rows read in %.1f s",
 			 r->outcome == OUTCOME_STOPPED ? "stopped"
 						       : "caught up",

@@ -3,12 +3,14 @@ the identities that the history has. stdout has results alone."""
 
 import json
 import re
+import signal
 import sqlite3
 
 import pytest
 
 import workload
-from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, sync_items
+from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, EXIT_STOPPED, sync_items
+from servers import wait_for
 
 KEYS = ["time", "level", "pipeline", "run_id", "attempt_id", "event", "code",
         "message"]
@@ -123,6 +125,21 @@ def test_many(tidemark, make_source, make_destination, form):
     assert "gone: failed: schema" in text.out, text
     assert text.err.splitlines()[-1].partition("info ")[2].startswith(
         "3 pipelines: 1 caught up or nothing new, 2 failed; "), text
+
+
+@pytest.mark.parametrize("form", PARSERS)
+def test_serve_tells_each_run(synced, form):
+    """But for those that had nothing to do."""
+    synced.pipelines["items"]["schedule"] = "every 200ms"
+    synced.write_config()
+    synced("migrate").expect(EXIT_OK)
+    running = synced.start("--log-format", form, "serve")
+    wait_for(lambda: len(attempts(synced)) > 2, what="a third run")
+    running.signal(signal.SIGTERM)
+    done = running.wait().expect(EXIT_STOPPED)
+    end, = events(logged(done, form), "run_ended")
+    assert (end["run_id"], end["attempt_id"]) == attempts(synced)[0]
+    assert int(end["rows_read"]) == 50 and not done.out
 
 
 @pytest.mark.parametrize("form", PARSERS)

@@ -3,6 +3,7 @@ line sums up, and the exit code serves health checks."""
 
 import os
 import re
+import sqlite3
 import time
 
 import pytest
@@ -162,6 +163,28 @@ def test_fail(tidemark, source, make_destination):
     os.mkdir(tidemark.state_file)
     done = tidemark("status", "--fail").expect(EXIT_ACCESS)
     assert "2 pipelines: 2 not known" in done.out, done
+
+
+def test_late_by_its_schedule(tidemark, make_source, make_destination):
+    """Only by one that the config names: others may run it once a day."""
+    source = make_source("sqlite")
+    create(source, "a")
+    connect(tidemark, source, make_destination("sqlite"), ("a",))
+    tidemark.run()
+    now = told(tidemark, "a")
+    assert (now["late_after_seconds"], now["next_due"]) == (None, None)
+    tidemark.pipelines["a"]["schedule"] = "every 200s"
+    tidemark.write_config()
+    now = told(tidemark, "a")
+    assert now["late_after_seconds"] == 600 and now["state"] == "ok"
+    assert now["next_due"] > now["last_run"]["started_at"]
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("UPDATE attempts SET started_at = started_at - 601000000,"
+                   " ended_at = ended_at - 601000000")
+    assert told(tidemark, "a")["state"] == "late"
+    tidemark.pipelines["a"]["schedule"] = "manual"
+    tidemark.write_config()
+    assert told(tidemark, "a")["state"] == "ok"
 
 
 @pytest.mark.parametrize("late, said", (

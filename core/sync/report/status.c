@@ -324,6 +324,21 @@ static void status_chunks(const struct pipeline_settings *p,
 		status_note(out, "state", &err);
 }
 
+/* Nobody may keep to a schedule that the config does not name: the pipeline may
+ * be run by something else. */
+static int64_t status_due(const struct status_result *r, int64_t now_us)
+{
+	const struct pipeline_settings *p = r->pipeline;
+	int64_t due;
+
+	if (!p->schedule.said)
+		return 0;
+	due = schedule_due(&p->schedule, p->name,
+			   r->standing.of[STANDING_NEWEST].started_at, now_us,
+			   now_us);
+	return due == SCHEDULE_NEVER ? 0 : due;
+}
+
 static void status_fill(const struct pipeline_settings *p, struct store *store,
 			bool asks, int64_t interval_us,
 			struct status_result *out)
@@ -346,6 +361,7 @@ static void status_fill(const struct pipeline_settings *p, struct store *store,
 	status_under_way(out);
 	status_letters(p, store, out);
 	status_control(p, store, out);
+	out->next_due = status_due(out, out->asked_us);
 	status_chunks(p, store, out);
 	if (out->fault.code)
 		out->lag_reason = "cannot run";
