@@ -90,7 +90,8 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Open an address. At the end no page has had an error."""
+    """Open an address, in a tab that has the token or was given None. At the
+    end no page has had an error."""
     contexts, errors = [], []
 
     def listen(message):
@@ -98,13 +99,16 @@ def open_page(browser):
                 OF_THE_NETWORK not in message.text:
             errors.append(message.text)
 
-    def make(url, size=WIDE, scheme="light", **more):
+    def make(url, size=WIDE, scheme="light", token=stub.TOKEN, **more):
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme=scheme, **more)
         context.set_default_timeout(TIMEOUT_MS)
         contexts.append(context)
         page = context.new_page()
+        if token:
+            context.add_init_script(
+                f"sessionStorage.setItem('tidemark.token', '{token}')")
         page.on("console", listen)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(url)

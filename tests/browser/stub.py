@@ -179,7 +179,7 @@ class State:
         self.store_error = None
         self.orders = []  # (path, body) of each POST that had the token
         self.asked = []  # the path of each GET
-        self.gets_need_token = False
+        self.has_token = True  # with one, it answers nobody without it
         self.broken = False  # hangs up on whoever asks the API
         self.fail_next = None  # (status, error) for the next order
         self.raw = {}  # path -> text to answer with, as it is
@@ -194,7 +194,7 @@ class State:
                         **{s: states.count(s) for s in STATES}},
             "pipelines": list(self.pipelines.values())}
 
-    def get(self, path, query, has_token):
+    def get(self, path, query):
         """The status and the answer."""
         name = query.get("pipeline", [""])[0]
         if path == "pipelines":
@@ -206,8 +206,8 @@ class State:
         if path == "dead-letters":
             return 200, {"dead_letters": self.letters.get(name, [])}
         if path.startswith("dead-letters/"):
-            if not has_token:
-                return 401, refusal("token-missing", "a row needs the token")
+            if not self.has_token:
+                return 403, NO_TOKEN
             return 200, {**letter(1, name), "row": self.row,
                          "truncated": False}
         if path == "chunks":
@@ -263,6 +263,11 @@ def refusal(code, message):
     return {"error": {"code": code, "message": message}}
 
 
+WRONG_TOKEN = refusal("unauthorized", "the token is missing or wrong")
+NO_TOKEN = refusal("forbidden", "this route needs a token, and none is "
+                   "configured; set serve.token")
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -273,7 +278,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def state(self):
         return self.server.state
 
-    def has_token(self):
+    def is_trusted(self):
         return self.headers.get("Authorization") == f"Bearer {TOKEN}"
 
     def send(self, status, kind, data):
@@ -300,17 +305,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         elif path in self.state.raw:
             self.send(200, "application/json", self.state.raw[path].encode())
-        elif self.state.gets_need_token and not self.has_token():
-            self.answer(401, refusal("token-missing", "give the token"))
+        elif self.state.has_token and not self.is_trusted():
+            self.answer(401, WRONG_TOKEN)
         else:
-            self.answer(*self.state.get(path, urllib.parse.parse_qs(url.query),
-                                        self.has_token()))
+            self.answer(*self.state.get(path, urllib.parse.parse_qs(url.query)))
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = urllib.parse.urlsplit(self.path).path.removeprefix("/api/v1/")
-        if not self.has_token():
-            self.answer(401, refusal("token-wrong", "this token is not known"))
+        if not self.state.has_token:
+            self.answer(403, NO_TOKEN)
+        elif not self.is_trusted():
+            self.answer(401, WRONG_TOKEN)
         else:
             self.answer(*self.state.post(path, json.loads(body or b"{}")))
 

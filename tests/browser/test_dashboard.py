@@ -142,9 +142,8 @@ def test_hides_values_until_asked(world, open_page):
     assert "hidden-key-1" not in content and "4711" not in content
     detail.get_by_role("button", name="Show values of rows").click()
     expect(detail).to_contain_text('{"id":"hidden-key-1"}')
-    detail.get_by_role("button", name=re.compile("Show the row")).first.click()
     assert "SECRET-ROW-VALUE" not in page.content()
-    give_token(page, world.token)
+    detail.get_by_role("button", name=re.compile("Show the row")).first.click()
     expect(detail.locator("pre")).to_contain_text("SECRET-ROW-VALUE")
     detail.get_by_role("button", name=re.compile("Show the row")).first.click()
     expect(detail.locator("pre")).to_have_count(0)
@@ -158,7 +157,6 @@ def test_pauses_and_resumes(world, open_page):
     detail.get_by_role("button", name="Pause…").click()
     page.get_by_label(re.compile("Reason")).fill("a new index")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
-    give_token(page, world.token)
     expect(detail.get_by_role("button", name="Resume")).to_be_visible()
     expect(page.locator("#says")).to_contain_text(f"{name} is paused.")
     assert world.is_paused(name)
@@ -178,7 +176,6 @@ def test_cancels(world, open_page):
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(pause).to_be_focused()
     pause.click()
-    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Cancel").click()
     expect(pause).to_be_focused()
     assert not world.is_paused(name)
@@ -188,7 +185,6 @@ def test_runs_now_and_sets_the_pace(world, open_page):
     page, name = open_page(world.url), world.names["ok"]
     detail = open_pipeline(page, world, name)
     detail.get_by_role("button", name="Run now").click()
-    give_token(page, world.token)
     expect(page.locator("#says")).to_contain_text("runs as soon as")
     assert world.was_told_to_run(name)
     pace = detail.get_by_label("Rows a second, at most (0: no limit)")
@@ -211,7 +207,6 @@ def test_replays_and_discards_dead_letters(world, open_page):
     replay = detail.get_by_role("button", name=re.compile("Replay dead"))
     expect(replay).to_have_count(3)
     replay.first.click()
-    give_token(page, world.token)
     expect(replay).to_have_count(2)
     assert world.letters(name) == 2
     detail.get_by_role("button", name=re.compile("Discard")).first.click()
@@ -223,26 +218,35 @@ def test_replays_and_discards_dead_letters(world, open_page):
 
 
 def test_asks_for_the_token_until_it_is_right(world, open_page):
-    page, name = open_page(world.url), world.names["ok"]
-    detail = open_pipeline(page, world, name)
-    detail.get_by_role("button", name="Run now").click()
+    page = open_page(world.url, token=None)
+    dialog = page.get_by_role("dialog", name="Token")
+    expect(dialog).to_be_visible()
     give_token(page, "a wrong one")
-    expect(page.get_by_role("dialog")).to_contain_text(
-        "The server refuses this token")
+    expect(dialog).to_contain_text("The server refuses this token")
     give_token(page, world.token)
-    expect(page.locator("#says")).to_contain_text("runs as soon as")
+    expect(rows(page)).to_have_count(7)
     kept = page.evaluate("[JSON.stringify(sessionStorage), "
                          "JSON.stringify(localStorage), document.cookie]")
     assert world.token in kept[0]
     assert kept[1:] == ["{}", ""]
     page.reload()
+    expect(rows(page)).to_have_count(7)
     page.get_by_role("button", name="Forget the token").click()
+    expect(dialog).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
+    page.keyboard.press("Escape")
+    expect(page.locator("#trouble")).to_contain_text("The server wants a token")
+    page.get_by_role("button", name="Give a token").click()
+    give_token(page, world.token)
+    expect(page.locator("#trouble")).to_be_hidden()
 
 
 def test_by_keyboard_alone(world, open_page):
     """From the address bar to a paused pipeline and back."""
-    page, name = open_page(world.url), world.names["failing"]
+    page, name = open_page(world.url, token=None), world.names["failing"]
+    expect(page.get_by_role("dialog", name="Token")).to_be_visible()
+    page.keyboard.type(world.token)
+    page.keyboard.press("Enter")
     expect(rows(page)).to_have_count(7)
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the pipelines")).to_be_focused()
@@ -263,10 +267,8 @@ def test_by_keyboard_alone(world, open_page):
     page.keyboard.press("Enter")
     page.keyboard.type("by keyboard")
     page.keyboard.press("Enter")
-    page.keyboard.type(world.token)
-    page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Resume")).to_be_focused()
-    wait_for(lambda: world.is_paused(name), "the pause")
+    wait_for(lambda: world.is_paused(name))
     page.keyboard.press("Escape")
     expect(page.locator("#detail")).to_be_hidden()
     expect(link).to_be_focused()

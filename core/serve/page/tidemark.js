@@ -51,7 +51,8 @@ function span(seconds) {
 		return s === 0 ? '0 s' : `${Math.max(1, Math.round(s * 1000))} ms`;
 	if (s < 60)
 		return `${s < 10 ? Math.round(s * 10) / 10 : Math.round(s)} s`;
-	const m = Math.floor(s / 60), h = Math.floor(m / 60);
+	const m = s < 600 ? Math.floor(s / 60) : Math.round(s / 60);
+	const h = Math.floor(m / 60);
 	if (h < 1)
 		return `${m} min` + (m < 10 && s % 60 >= 1 ?
 			` ${Math.floor(s % 60)} s` : '');
@@ -239,7 +240,7 @@ class Table {
 	/* The first rows are seen at once. The others follow in steps, in between
 	 * the browser paints and hears the keyboard. */
 	place(all, most) {
-		const kept = new Set();
+		const kept = new Set(), focus = document.activeElement;
 		let at = this.body.firstChild;
 		for (const row of all.slice(0, most)) {
 			const id = this.key(row);
@@ -256,6 +257,9 @@ class Table {
 				shown.tr.remove();
 				this.shown.delete(id);
 			}
+		/* An element that was moved has lost the focus. */
+		if (focus !== document.activeElement && this.body.contains(focus))
+			focus.focus({ preventScroll: true });
 		if (most < all.length)
 			this.later = setTimeout(
 				() => this.place(all, most + MORE_ROWS), 0);
@@ -340,8 +344,9 @@ async function ask(path, method = 'GET', body) {
 	}
 	if (!answer.ok || json?.error && method === 'POST')
 		throw new Refusal(answer.status, json?.error);
-	if (!json || typeof json !== 'object')
-		throw new Refusal(answer.status, 'the server\'s answer is no JSON');
+	if (!json || typeof json !== 'object' || Array.isArray(json))
+		throw new Refusal(answer.status,
+			'the server\'s answer is no JSON object');
 	return json;
 }
 const part = text => encodeURIComponent(text.toWellFormed?.() ?? text);
@@ -389,8 +394,8 @@ function dialog({ title, text, field, type, yes, danger, error }) {
 }
 async function giveToken(error) {
 	const text = await dialog({ title: 'Token', error, yes: 'Use this token',
-		text: 'The server takes orders, and shows rows, only with its ' +
-		'token. This page keeps it until you close the tab.',
+		text: 'The server wants the token that its config has as ' +
+		'serve.token. This page keeps it until you close the tab.',
 		field: 'Token', type: 'password' });
 	if (text?.trim())
 		kept(text.trim());
@@ -400,21 +405,22 @@ async function giveToken(error) {
 function showToken() {
 	setText($('token'), kept() ? 'Forget the token' : 'Give a token');
 }
-/* Ask with the token, and for the token until it is right or nobody gives one.
- * undefined: nobody gave one. */
+/* The server refused the token, or misses it: ask for one. */
+function askToken(e) {
+	const error = kept() ? `The server refuses this token: ${inWords(e)}` : '';
+	kept(null);
+	return giveToken(error);
+}
+/* Ask, with tokens until one is right. undefined: nobody gave one. */
 async function withToken(path, method, body) {
-	let error;
 	for (;;) {
-		if (!kept() && !await giveToken(error))
-			return undefined;
 		try {
 			return await ask(path, method, body);
 		} catch (e) {
 			if (e.status !== 401)
 				throw e;
-			error = `The server refuses this token: ${inWords(e)}`;
-			kept(null);
-			showToken();
+			if (!await askToken(e))
+				return undefined;
 		}
 	}
 }
@@ -835,6 +841,11 @@ function duration(r) {
 	const end = a.ended_at ? time(a.ended_at) : now();
 	return (end - time(a.started_at)) / 1000;
 }
+function outcomeText(r) {
+	const a = newest(r), error = problem(a.error);
+	return plain(words(a.outcome || r.state)).toLowerCase() +
+		(error ? `: ${error}` : '');
+}
 function runsTable() {
 	return new Table({ id: 'runs', label: 'Last runs', sort: 'started',
 		down: true, key: r => r.run_id, empty: 'No run is on record.',
@@ -845,8 +856,9 @@ function runsTable() {
 			{ id: 'started', label: 'Began', descending: true,
 			  value: r => time(newest(r).started_at || r.created_at),
 			  text: r => stamp(newest(r).started_at || r.created_at) },
-			{ id: 'outcome', label: 'Outcome', text: r => plain(words(
-				newest(r).outcome || r.state)).toLowerCase() },
+			{ id: 'outcome', label: 'Outcome', text: outcomeText,
+			  draw: r => el('span', { class: 'why',
+				title: outcomeText(r) }, outcomeText(r)) },
 			{ id: 'took', label: 'Took', num: true, value: duration,
 			  text: r => span(duration(r)) },
 			{ id: 'batches', label: 'Batches', num: true,
@@ -855,8 +867,6 @@ function runsTable() {
 			{ id: 'rows', label: 'Rows', num: true,
 			  value: r => newest(r).rows_read ?? null,
 			  text: r => count(newest(r).rows_read) },
-			{ id: 'error', label: 'Error', text: r =>
-				problem(newest(r).error) || '–' },
 			{ id: 'do', label: 'Actions', unsorted: true, text: () => '',
 			  draw: r => el('span', { class: 'tools' },
 				button('Batches', () => openRun(r.run_id), {
@@ -924,7 +934,8 @@ async function loadRun(v) {
 		v.batches.update(attempts.flatMap(a => list(a.batch_list)
 			.map(b => ({ ...b, attempt: a.attempt_id }))));
 		setText(v.batchesText, `Run ${plain(run.run_id || v.run_id)}: ` +
-			`${plural(attempts.length, 'attempt')}.`);
+			`${plural(attempts.length, 'attempt')}. ` +
+			problem(newest(run).error));
 	} catch (e) {
 		setText(v.batchesText, `Not known: ${inWords(e)}`);
 	}
@@ -958,7 +969,7 @@ function letterKey(l) {
 function letterButtons(l) {
 	const path = `dead-letters/${part(l.id)}`;
 	return el('span', { class: 'tools' },
-		button('Row', e => showRow(e.currentTarget, l),
+		button('Show row', e => showRow(e.currentTarget, l),
 			{ 'aria-label': `Show the row of dead letter ${plain(l.id)}` }),
 		button('Replay', e => order(e.currentTarget, `${path}/replay`, {},
 			'The dead letter is replayed.',
@@ -1302,10 +1313,11 @@ let lastGood = null, badSince = null, badWords = '', wantsToken = false;
 function showLive() {
 	const live = $('live'), bad = badSince !== null;
 	live.className = bad ? 'live bad' : stopped ? 'live off' : 'live';
-	const age = lastGood === null ? null : (Date.now() - lastGood) / 1000;
+	const age = lastGood === null ? null : 
+		Math.floor((Date.now() - lastGood) / 1000);
 	setText($('live-text'), bad ? 'No answer' : age === null ?
 		'Asking the server…' : stopped ? `Stopped, as of ${span(age)} ago` :
-		age < 2 * POLL_MS / 1000 ? 'Live' : `As of ${span(Math.floor(age))} ago`);
+		age < 2 * POLL_MS / 1000 ? 'Live' : `As of ${span(age)} ago`);
 	document.body.classList.toggle('old', bad && lastGood !== null);
 	$('trouble').hidden = !bad;
 	if (!bad)
@@ -1339,27 +1351,22 @@ async function pollOnce() {
 	} catch (e) {
 		badSince ??= Date.now();
 		badWords = inWords(e);
-		if (e.status === 401) {
-			const first = !wantsToken;
-			wantsToken = true;
-			const had = Boolean(kept());
-			kept(null);
-			showToken();
-			if (first && !$('dialog').open)
-				giveToken(had ? badWords : '').then(ok => ok && poll());
-		}
+		wantsToken = e.status === 401;
+		if (wantsToken && !$('dialog').open)
+			askToken(e).then(ok => ok && poll());
 	}
 	showLive();
 	return performance.now() - began;
 }
-/* A server that answers slowly is asked less often. */
+/* A server that answers slowly is asked less often, and one that wants a token
+ * is asked when there is one. */
 async function poll() {
 	clearTimeout(timer);
 	asking ??= pollOnce();
 	const took = await asking;
 	asking = null;
 	clearTimeout(timer);
-	if (!stopped && !document.hidden)
+	if (!stopped && !document.hidden && !wantsToken)
 		timer = setTimeout(poll, Math.min(MOST_POLL_MS,
 			Math.max(POLL_MS, 4 * took)));
 }
@@ -1398,6 +1405,7 @@ function listen() {
 			kept(null);
 			showToken();
 			say('The token is forgotten.');
+			poll();
 		} else if (await giveToken()) {
 			poll();
 		}
