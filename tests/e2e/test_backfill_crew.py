@@ -189,6 +189,7 @@ def test_one_chunk_waits_and_the_others_go_on(tidemark, source,
     tidemark.run()
     destination.execute("UPDATE items SET name = 'damaged'")
     with destination.connect() as db:
+        db.execute("BEGIN")
         db.execute("SELECT FROM items WHERE id = 250 FOR UPDATE")
         running = tidemark.start("backfill", "items", "--workers", "2",
                                  "--chunk-rows", "100")
@@ -196,6 +197,8 @@ def test_one_chunk_waits_and_the_others_go_on(tidemark, source,
                           in_store_or_none(tidemark) or []].count("done") == 5,
                  what="all chunks but one")
         assert running.alive()
+        assert "running" in {state for _, state, *_ in in_store(tidemark)}
+        db.rollback()
     running.wait().expect(EXIT_OK)
     check_items(source, destination, pipeline=None)
 
