@@ -130,7 +130,7 @@ def test_many(tidemark, make_source, make_destination, form):
 @pytest.mark.parametrize("form", PARSERS)
 def test_serve_tells_each_run(synced, form):
     """But for those that had nothing to do."""
-    synced.pipelines["items"]["schedule"] = "every 200ms"
+    synced.pipelines["items"]["schedule"] = "every 1s"
     synced.write_config()
     synced("migrate").expect(EXIT_OK)
     running = synced.start("--log-format", form, "serve")
