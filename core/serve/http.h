@@ -25,8 +25,8 @@
 #include "core/base/strbuf.h"
 #include "core/base/strlist.h"
 
-#define HTTP_CONNECTIONS      32 /* at once; more are closed */
-#define HTTP_CONNECTIONS_EACH 16 /* from one address; the same */
+#define HTTP_CONNECTIONS      32 /* at once; more wait, or are closed */
+#define HTTP_CONNECTIONS_EACH 16 /* from one address; more are closed */
 #define HTTP_HEADER_BYTES     (32 * 1024)
 #define HTTP_BODY_BYTES	      (64 * 1024)
 #define HTTP_REQUEST_US	      INT64_C(10000000)

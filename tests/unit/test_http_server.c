@@ -15,7 +15,7 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int waiting;
+	int waiting, most;
 	bool open;
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	   .changed = PTHREAD_COND_INITIALIZER };
@@ -51,6 +51,8 @@ static void answer_block(const struct http_request *r, struct http_reply *out,
 {
 	pthread_mutex_lock(&gate.lock);
 	gate.waiting++;
+	if (gate.waiting > gate.most)
+		gate.most = gate.waiting;
 	pthread_cond_broadcast(&gate.changed);
 	while (!gate.open)
 		pthread_cond_wait(&gate.changed, &gate.lock);
@@ -902,6 +904,20 @@ static void test_slow_handler(void **state)
 	http_stop(h);
 }
 
+/* The place of a connection that has ended is soon free again. */
+static void wait_for_place(const struct http_server *h)
+{
+	unsigned status = 0;
+
+	while (status != 200) {
+		char *reply = ask(h, GET("/healthz"));
+
+		status = reply_status(reply);
+		free(reply);
+		usleep(1000);
+	}
+}
+
 /* From one address so many are served, and each further one is closed at once.
  */
 static void test_many_of_one(void **state)
@@ -939,12 +955,12 @@ static void test_many_of_one(void **state)
 		close(fds[i]);
 	}
 	assert_int_equal(served, HTTP_CONNECTIONS_EACH);
-	expect(h, GET("/healthz"), 200);
+	wait_for_place(h);
 	http_stop(h);
 }
 
-/* However many addresses they have: so many are served at once, each further
- * one is closed. */
+/* However many addresses they have: so many are served at once. Each further
+ * one waits to be accepted, or is closed. */
 static void test_many_of_all(void **state)
 {
 	static const char *const from[] = { "127.0.0.2", "127.0.0.3",
@@ -956,11 +972,13 @@ static void test_many_of_all(void **state)
 
 	(void)state;
 	gate_set(false);
+	gate.most = 0;
 	for (size_t i = 0; i < 48; i++) {
 		fds[i] = caller_connect(http_address(h), from[i / 16]);
 		caller_send(fds[i], block, sizeof(block) - 1);
 	}
 	gate_wait(HTTP_CONNECTIONS);
+	clock_sleep_us(US_PER_SECOND / 5);
 	gate_set(true);
 	for (size_t i = 0; i < 48; i++) {
 		char *reply = caller_read(fds[i]);
@@ -969,8 +987,9 @@ static void test_many_of_all(void **state)
 		free(reply);
 		close(fds[i]);
 	}
-	assert_int_equal(served, HTTP_CONNECTIONS);
-	expect(h, GET("/healthz"), 200);
+	assert_true(served >= HTTP_CONNECTIONS);
+	assert_int_equal(gate.most, HTTP_CONNECTIONS);
+	wait_for_place(h);
 	http_stop(h);
 }
 
