@@ -38,7 +38,7 @@ static const struct {
 } http_always[] = {
 	{ "Content-Security-Policy",
 	  "default-src 'none'; script-src 'self'; style-src 'self'; "
-	  "img-src 'self'; connect-src 'self'; base-uri 'none'; "
+	  "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
 	  "form-action 'none'; frame-ancestors 'none'" },
 	{ "X-Content-Type-Options", "nosniff" },
 	{ "X-Frame-Options", "DENY" },

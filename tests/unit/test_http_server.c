@@ -162,7 +162,8 @@ static void test_get(void **state)
 		"Content-Type: text/plain; charset=utf-8",
 		"Content-Length: 3",
 		"Content-Security-Policy: default-src 'none'; script-src "
-		"'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+		"'self'; style-src 'self'; img-src 'self' data:; connect-src "
+		"'self'; "
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		"X-Content-Type-Options: nosniff",
 		"Referrer-Policy: no-referrer",
