@@ -49,6 +49,7 @@ struct http_request {
 	/* To be told later: "token from 127.0.0.1", "127.0.0.1", "uid 1000".
 	 */
 	const char *by;
+	const char *accept; /* the types that the client takes, as sent; "" */
 	const struct http_query *query;
 };
 

@@ -162,6 +162,7 @@ void http_call_answer(const struct http_call *c, const char *by,
 		.body = c->body.data,
 		.body_length = c->body.len,
 		.by = by,
+		.accept = c->head.accept ? c->head.accept : "",
 		.query = &c->query,
 	};
 	json_t *json = NULL;

@@ -70,6 +70,7 @@ static const struct {
 	{ "Content-Type", offsetof(struct http_head, type) },
 	{ "Content-Length", offsetof(struct http_head, length) },
 	{ "Transfer-Encoding", offsetof(struct http_head, coding) },
+	{ "Accept", offsetof(struct http_head, accept) },
 	{ "Accept-Encoding", offsetof(struct http_head, accept_coding) },
 	{ "If-None-Match", offsetof(struct http_head, known_etag) },
 };

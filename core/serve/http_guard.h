@@ -13,7 +13,7 @@
 /* Headers as they were sent; NULL: none. */
 struct http_head {
 	const char *host, *authorization, *origin, *fetch_site, *type, *length,
-		*coding, *accept_coding, *known_etag;
+		*coding, *accept, *accept_coding, *known_etag;
 	bool bad; /* one of them came twice, or holds a NUL */
 };
 /* Note the header `name`, of any case, if the head has a place for it. */

@@ -10,6 +10,7 @@
 #include "core/base/pool.h"
 #include "core/base/ready.h"
 #include "core/base/stop.h"
+#include "core/serve/api.h"
 #include "core/serve/board.h"
 #include "core/serve/timetable.h"
 #include "core/serve/wave.h"
@@ -35,6 +36,8 @@ struct serve {
 	struct timetable table;
 	struct jobs *jobs;
 	struct board *board;
+	struct api api;
+	struct http_server *http; /* NULL: none */
 	bool away; /* the store, by its last answer */
 	int64_t looked_us, pruned_us, expanded_us; /* monotonic */
 	int64_t apart_us; /* wall clock less monotonic */
@@ -285,11 +288,33 @@ static void serve_turn(struct serve *s)
 	serve_rest(s);
 }
 
-/* A stop: what runs ends at its batch. */
+static int serve_listen(struct serve *s, struct error *err)
+{
+	const struct serve_settings *wanted = &s->now->s.serve;
+	const struct http_terms terms = { .listen = wanted->address,
+					  .token = wanted->token,
+					  .hosts = &wanted->hosts };
+	int rc;
+
+	if (wanted->address.kind == LISTEN_OFF)
+		return 0;
+	s->api = (struct api){ .board = s->board,
+			       .watchdog_us = wanted->watchdog_us,
+			       .jobs = s->options->jobs ? s->options->jobs
+							: s->now->s.jobs };
+	rc = http_start(&terms, api_routes, api_n_routes, &s->api, &s->http,
+			err);
+	if (!rc)
+		log_info("listening on %s", http_address(s->http));
+	return rc;
+}
+
+/* A stop: each run ends at its batch. */
 static void serve_end(struct serve *s)
 {
 	ready_tell("STOPPING=1");
 	jobs_go(s->jobs, INT64_MAX);
+	http_stop(s->http);
 	board_free(s->board);
 	timetable_release(&s->table);
 	generation_leave(s->now);
@@ -305,6 +330,8 @@ int serve_run(const struct serve_options *options, struct error *err)
 	stop_keep_hangups();
 	if (!rc)
 		rc = serve_read(&s, SERVE_READ, err);
+	if (!rc)
+		rc = serve_listen(&s, err);
 	if (!rc) {
 		log_info("serving %zu pipelines", s.now->n);
 		ready_tell("READY=1");
