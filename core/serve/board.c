@@ -26,7 +26,7 @@ struct board {
 	char store_error[200];
 	int64_t beat_us; /* monotonic */
 	/* The thread's own. */
-	struct generation *opened; /* whose store is open */
+	struct generation *opened; /* its store is open */
 	struct store *store;
 };
 
@@ -69,8 +69,8 @@ static int board_compare(const void *a, const void *b)
 	return strcmp(x->p->name, y->p->name);
 }
 
-/* Counters go on under the same name. What was read in the store may point into
- * the old settings, and is read again. */
+/* Counters go on under the same name. The rest may point into the old settings,
+ * and is read in the store again. */
 static void board_take(struct board_item *to, struct board_item *from)
 {
 	to->meter = from->meter;

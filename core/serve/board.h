@@ -1,7 +1,7 @@
 /*
- * All that `serve` knows of its pipelines, for metrics and pages: the counters
- * of the runs in this process, and what the state store tells of all runs. A
- * thread of its own asks the store, so that nobody who looks waits for it. All
+ * All that `serve` knows of its pipelines, for metrics and pages. It has the
+ * counters of the runs in this process, and the state store's word on all runs.
+ * A thread of its own asks the store: nobody who looks waits for it. All
  * functions may be called by any thread but as they say.
  */
 #ifndef TIDEMARK_CORE_SERVE_BOARD_H

@@ -17,13 +17,13 @@ struct meter_histogram {
 };
 
 struct meter {
-	struct run_counts sum; /* of all runs, so far */
+	struct run_counts sum; /* all runs, so far */
 	int64_t bytes;
 	struct meter_histogram batch_seconds, run_seconds;
 	int64_t runs[OUTCOMES];
 	int64_t failures[ERROR_CODES]; /* runs that failed */
 	int64_t retries[ERROR_CODES];
-	int64_t differences, verified_us; /* of the last look; 0: none yet */
+	int64_t differences, verified_us; /* by the last look; 0: none yet */
 	bool verified;
 	int64_t holder_us; /* since when a transaction holds the mark; 0 */
 	/* The run that goes on: how much of it is in the sums. */

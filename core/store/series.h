@@ -19,9 +19,9 @@ struct series {
 	size_t n_batches, batches_room;
 };
 
-/* What began since then, and the last one that caught up before that. At most
- * SERIES_MOST batches, the newest. `out` is empty before, and to be released.
- */
+/* All that began since then, and the last one that caught up before that. At
+ * most SERIES_MOST batches, the newest. `out` is empty before, and to be
+ * released. */
 #define SERIES_MOST 100000
 int store_series_read(struct store *s, const char *pipeline, int64_t since_us,
 		      struct series *out, struct error *err);

@@ -20,7 +20,7 @@ struct status_result {
 	const char *from; /* "destination", "state", NULL: not known */
 	int64_t lag_us; /* -1: not known */
 	int64_t asked_us; /* when all this was so; wall clock */
-	int64_t interval_us, next_due; /* of its schedule; 0: none */
+	int64_t interval_us, next_due; /* by its schedule; 0: none */
 	const char *lag_reason; /* why it is not known, or NULL; static */
 	json_t *held_by; /* the transaction that the mark waits for, or NULL */
 	struct attempt last;
@@ -45,12 +45,12 @@ struct status_result {
  * be released. */
 void status_pipeline(const struct pipeline_settings *p, struct store *store,
 		     struct status_result *out);
-/* The same by the store alone: the mark is the mirror's, and the lag the time
+/* The same by the store alone. The mark is the mirror's, and the lag the time
  * since the begin of the last run that caught up. `interval_us` is that of the
  * schedule by which it is run; 0: none. */
 void status_look(const struct pipeline_settings *p, struct store *store,
 		 int64_t interval_us, struct status_result *out);
-/* What is known of it now, by what was found then: it may be late by now. */
+/* Its state now, by the facts that were found then: it may be late by now. */
 void status_age(struct status_result *r, int64_t now_us);
 void status_result_release(struct status_result *r);
 /* New reference. */
