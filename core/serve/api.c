@@ -29,6 +29,8 @@ void api_fail(struct http_reply *out, const struct error *err)
 
 	if (err->code == ERROR_CONFIG)
 		status = 404;
+	else if (err->code == ERROR_DATA || err->code == ERROR_SCHEMA)
+		status = 422;
 	else if (err->code == ERROR_STATE)
 		status = 409;
 	else if (err->code == ERROR_ACCESS || error_may_pass(err->code))
@@ -57,11 +59,26 @@ api_pipeline(struct generation *g, const char *name, struct http_reply *out)
 	return NULL;
 }
 
-struct store *api_store(struct generation *g, struct http_reply *out)
+/* A store that is not made yet, or away, is not asked. */
+static bool api_has_store(const struct api *api, struct http_reply *out)
+{
+	const struct board_view *view = board_look(api->board);
+	bool away = *view->store_error;
+
+	if (away)
+		http_reply_error(out, 503, "access", "%s", view->store_error);
+	board_leave(api->board);
+	return !away;
+}
+
+struct store *api_store(const struct api *api, struct generation *g,
+			struct http_reply *out)
 {
 	struct store *store = NULL;
 	struct error err = ERROR_INIT;
 
+	if (!api_has_store(api, out))
+		return NULL;
 	if (state_look(g->s.state, &store, &err))
 		api_fail(out, &err);
 	else if (!store)
@@ -283,7 +300,7 @@ static bool api_ask(struct api_question *q, const struct http_request *r,
 	*q = (struct api_question){ .g = board_generation(api->board) };
 	q->p = api_pipeline(q->g, http_request_value(r, "pipeline"), out);
 	if (q->p)
-		q->store = api_store(q->g, out);
+		q->store = api_store(api, q->g, out);
 	return q->store != NULL;
 }
 

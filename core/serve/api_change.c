@@ -18,6 +18,7 @@
 
 /* A change of one pipeline: its store is open for it. */
 struct api_change {
+	struct board *board;
 	struct generation *g;
 	const struct pipeline_settings *p;
 	struct store *store;
@@ -28,10 +29,11 @@ static bool api_begin(struct api_change *c, const struct http_request *r,
 {
 	const struct api *api = ctx;
 
-	*c = (struct api_change){ .g = board_generation(api->board) };
+	*c = (struct api_change){ .board = api->board,
+				  .g = board_generation(api->board) };
 	c->p = api_pipeline(c->g, r->parts[0], out);
 	if (c->p)
-		c->store = api_store(c->g, out);
+		c->store = api_store(api, c->g, out);
 	return c->store != NULL;
 }
 
@@ -42,6 +44,8 @@ static void api_end(struct api_change *c, int rc, const struct error *err,
 	if (rc)
 		api_fail(out, err);
 	else if (c->store)
+		board_news(c->board, c->p->name);
+	if (!rc && c->store)
 		http_reply_json(out, json_pack("{s:b, s:s}", "done", true,
 					       "pipeline", c->p->name));
 	store_close(c->store);
@@ -140,9 +144,10 @@ void api_set_pace(const struct http_request *r, struct http_reply *out,
 }
 
 /* In this thread, under the pipeline's lease. */
-static void api_replay(struct generation *g, const struct pipeline_settings *p,
-		       struct task *task, const struct http_request *r,
-		       const char *what, struct http_reply *out)
+static void api_replay(const struct api *api, struct generation *g,
+		       const struct pipeline_settings *p, struct task *task,
+		       const struct http_request *r, const char *what,
+		       struct http_reply *out)
 {
 	const struct run_options options = {
 		.task = task,
@@ -150,7 +155,7 @@ static void api_replay(struct generation *g, const struct pipeline_settings *p,
 			   .lease_us = g->s.state_lease_us,
 			   .wait_us = API_WAIT_US },
 	};
-	struct store *store = api_store(g, out);
+	struct store *store = api_store(api, g, out);
 	struct error err = ERROR_INIT;
 	struct run_result result;
 
@@ -180,8 +185,8 @@ void api_replay_run(const struct http_request *r, struct http_reply *out,
 	if (replay_find(&replay, &g->s, r->parts[0], &err))
 		api_fail(out, &err);
 	else
-		api_replay(g, replay.pipeline, &replay.task, r, r->parts[0],
-			   out);
+		api_replay(api, g, replay.pipeline, &replay.task, r,
+			   r->parts[0], out);
 	replay_release(&replay);
 	generation_leave(g);
 }
@@ -219,7 +224,8 @@ void api_replay_letter(const struct http_request *r, struct http_reply *out,
 	if (rc)
 		api_fail(out, &err);
 	else if (n)
-		api_replay(g, pipelines[0], &task.task, r, r->parts[0], out);
+		api_replay(api, g, pipelines[0], &task.task, r, r->parts[0],
+			   out);
 	free((void *)pipelines);
 	dead_letter_list_release(&list);
 	generation_leave(g);
@@ -240,7 +246,7 @@ void api_discard_letter(const struct http_request *r, struct http_reply *out,
 	if (rc)
 		api_fail(out, &err);
 	else
-		store = api_store(g, out);
+		store = api_store(api, g, out);
 	if (store && store_control_note(store, list.items[0].pipeline, r->by,
 					"discard", r->parts[0], &err))
 		api_fail(out, &err);

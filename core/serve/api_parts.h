@@ -13,7 +13,8 @@ int64_t api_limit(const struct http_request *r, int64_t usual, int64_t most);
 const struct pipeline_settings *
 api_pipeline(struct generation *g, const char *name, struct http_reply *out);
 /* A store of the settings, to be closed; NULL: the reply says why. */
-struct store *api_store(struct generation *g, struct http_reply *out);
+struct store *api_store(const struct api *api, struct generation *g,
+			struct http_reply *out);
 
 /* api_change.c */
 void api_run(const struct http_request *r, struct http_reply *out, void *ctx);

@@ -137,6 +137,19 @@ int64_t board_silence_us(struct board *b)
 	return silence;
 }
 
+void board_news(struct board *b, const char *name)
+{
+	struct board_item *item;
+
+	pthread_mutex_lock(&b->lock);
+	item = board_find(&b->view, name);
+	if (item) {
+		item->stale = true;
+		pthread_cond_signal(&b->news);
+	}
+	pthread_mutex_unlock(&b->lock);
+}
+
 void board_follow(struct board *b, const struct run_result *so_far)
 {
 	struct board_item *item;
@@ -318,6 +331,8 @@ int board_new(struct board **out, struct error *err)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&b->news, &attributes);
 	pthread_condattr_destroy(&attributes);
+	snprintf(b->store_error, sizeof(b->store_error),
+		 "the state store has not been asked yet");
 	b->beat_us = clock_monotonic_us();
 	b->view.since_us = clock_now_us();
 	if (!pthread_create(&b->thread, NULL, board_main, b)) {

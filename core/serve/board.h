@@ -37,6 +37,8 @@ void board_store(struct board *b, const char *error);
 void board_beat(struct board *b);
 int64_t board_silence_us(struct board *b);
 
+/* There is news about it in the store: look soon. */
+void board_news(struct board *b, const char *name);
 void board_follow(struct board *b, const struct run_result *so_far);
 void board_ended(struct board *b, const struct run_result *r);
 

@@ -120,23 +120,32 @@ static void serve_note_start(void *ctx, const char *name, int64_t since)
 	timetable_begun(&s->table, name, since - s->ahead_us, clock_now_us());
 }
 
+/* NULL: nobody wants anything of it. */
+static void serve_control(struct serve *s, struct turn *turn,
+			  const struct control *wish)
+{
+	bool paused = wish && wish->paused_at > 0;
+
+	if (paused != turn->paused)
+		board_news(s->board, turn->p->name);
+	turn->paused = paused;
+	turn->asked_us = wish ? wish->asked_at : 0;
+}
+
+/* Few have wishes at a time. */
 static int serve_ask_controls(struct serve *s, struct error *err)
 {
 	struct control_list list = { NULL, 0, 0 };
 	int rc = store_controls_list(s->now->store, &list, err);
 
 	for (size_t i = 0; !rc && i < s->table.n; i++) {
-		s->table.items[i].paused = false;
-		s->table.items[i].asked_us = 0;
-	}
-	for (size_t i = 0; !rc && i < list.n; i++) {
-		struct turn *turn =
-			timetable_find(&s->table, list.items[i].pipeline);
+		struct turn *turn = &s->table.items[i];
+		const struct control *wish = NULL;
 
-		if (!turn)
-			continue;
-		turn->paused = list.items[i].paused_at > 0;
-		turn->asked_us = list.items[i].asked_at;
+		for (size_t k = 0; k < list.n && !wish; k++)
+			if (!strcmp(list.items[k].pipeline, turn->p->name))
+				wish = &list.items[k];
+		serve_control(s, turn, wish);
 	}
 	control_list_release(&list);
 	return rc;

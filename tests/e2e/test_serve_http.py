@@ -1,4 +1,4 @@
-"""What `tidemark serve` answers over HTTP, against real runs."""
+"""The answers of `tidemark serve` over HTTP, against real runs."""
 
 import json
 import re
@@ -85,8 +85,9 @@ def test_counters_are_those_of_the_ledger(tidemark, served):
     wait_for(lambda: len(outcomes(tidemark, "b")) >= 3, what="failures")
     for name in "ab":
         client.json(f"/api/v1/pipelines/{name}/pause", {"reason": "to count"})
-    wait_for(lambda: client.pipeline("a")["lease"] is None
-             and client.pipeline("b")["lease"] is None, what="rest")
+    wait_for(lambda: all(client.pipeline(name)["lease"] is None
+                         and client.pipeline(name)["paused_by"]
+                         for name in "ab"), what="rest")
     with sqlite3.connect(tidemark.state_file) as db:
         for name in "ab":
             sums = db.execute(
@@ -124,7 +125,7 @@ def test_it_tells_what_the_commands_tell(tidemark, served):
     wait_for(lambda: all(client.pipeline(name)["state"] == "paused"
                          and client.pipeline(name)["lease"] is None
                          for name in "ab"), what="rest")
-    wait_for(lambda: client.pipeline("a")["last_run"]
+    wait_for(lambda: client.pipeline("a").get("last_run")
              == status(tidemark, "a")["last_run"], what="the last run")
     told, printed = client.pipeline("a"), status(tidemark, "a")
     for key in ("watermark", "state", "since", "last_success", "last_error",
@@ -183,6 +184,7 @@ def test_pause_resume_and_run(tidemark, served):
 def test_pace_is_set(tidemark, served):
     running = tidemark.start("serve")
     client = Client(running)
+    wait_for(lambda: client("/readyz")[0] == 200, what="readiness")
     client.json("/api/v1/pipelines/a/pace", {"rows_per_second": "7"})
     told = tidemark("pace", "a", "--json").pipeline("a")
     assert told["set"] == {"rows_per_second": "7"}
@@ -214,7 +216,7 @@ def test_dead_letters_are_replayed_and_discarded(tidemark, target):
     assert client.json(path)["dead_letters"][0]["row"]
     client.json(f"/api/v1/dead-letters/{second['id']}/discard", {})
     assert second["id"] not in [each["id"] for each in letters()]
-    source.execute("UPDATE items SET amount = 5 WHERE id = "
+    source.execute("UPDATE items SET quantity = 5 WHERE id = "
                    f"{first['key']['id']}")
     done = client.json(f"{path}/replay", {})
     assert done["run"]["rows_read"] == 1
@@ -229,7 +231,7 @@ def test_a_run_is_replayed(tidemark, served):
     running = tidemark.start("serve")
     client = Client(running)
     wait_equal(source, destination, "a", "b")
-    wait_for(lambda: client.pipeline("a")["last_run"], what="the run")
+    wait_for(lambda: client.pipeline("a").get("last_run"), what="the run")
     run = client.json("/api/v1/runs?pipeline=a&limit=100")["runs"][-1]
     destination.execute("DELETE FROM a WHERE id = 7")
     done = client.json(f"/api/v1/runs/{run['run_id']}/replay", {})
@@ -304,7 +306,7 @@ def test_metrics_are_in_both_forms(tidemark, served, accept):
     tidemark.write_config()
     running = tidemark.start("serve")
     client = Client(running)
-    wait_for(lambda: client.pipeline("a")["last_run"], what="a run")
+    wait_for(lambda: client.pipeline("a").get("last_run"), what="a run")
     code, text = client("/metrics", accept=accept)
     assert code == 200 and text.endswith("# EOF\n")
     types = re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M)
