@@ -59,7 +59,7 @@ static void http_say_peer(struct MHD_Connection *connection,
 {
 	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(
 		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct sockaddr_storage name;
+	struct sockaddr_storage name = { .ss_family = AF_UNSPEC };
 	socklen_t length = sizeof(name);
 	char text[INET6_ADDRSTRLEN] = "?";
 	struct ucred peer;

@@ -112,7 +112,7 @@ static int socket_bind(int fd, const struct listen_address *a)
 
 static int socket_learn(struct http_socket *s)
 {
-	union http_name name;
+	union http_name name = { .six = { .sin6_port = 0 } };
 	socklen_t length = sizeof(name);
 	struct stat file;
 
@@ -132,19 +132,19 @@ static int socket_learn(struct http_socket *s)
 int http_socket_open(const struct listen_address *address,
 		     struct http_socket *out, struct error *err)
 {
-	int family = address->six ? AF_INET6 : AF_INET, rc;
+	int family = address->six ? AF_INET6 : AF_INET, fd, rc;
 
-	*out = (struct http_socket){ .at = *address };
 	if (address->kind == LISTEN_UNIX)
 		family = AF_UNIX;
-	out->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (out->fd < 0)
+	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	*out = (struct http_socket){ .fd = fd, .at = *address };
+	if (fd < 0)
 		return socket_fail(address, errno, err);
-	if (!socket_bind(out->fd, address) && !listen(out->fd, HTTP_BACKLOG) &&
+	if (!socket_bind(fd, address) && !listen(fd, HTTP_BACKLOG) &&
 	    !socket_learn(out))
 		return 0;
 	rc = socket_fail(address, errno, err);
-	close(out->fd);
+	close(fd);
 	out->fd = -1;
 	return rc;
 }

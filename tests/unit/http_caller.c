@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -113,9 +112,9 @@ char *caller_ask(const char *address, const char *data, size_t n)
 
 unsigned reply_status(const char *reply)
 {
-	unsigned status = 0;
+	bool http = !strncmp(reply, "HTTP/1.", 7) && strlen(reply) > 12;
 
-	return sscanf(reply, "HTTP/1.%*1[01] %3u ", &status) == 1 ? status : 0;
+	return http ? (unsigned)strtoul(reply + 9, NULL, 10) : 0;
 }
 
 const char *reply_body(const char *reply)

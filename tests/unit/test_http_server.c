@@ -156,15 +156,17 @@ static void expect(const struct http_server *h, const char *text,
 #define GET(path) "GET " path HOST "\r\n"
 #define BEARER	  "Authorization: Bearer " TOKEN "\r\n"
 
+#define POLICY                                                                 \
+	"Content-Security-Policy: default-src 'none'; script-src 'self'; "     \
+	"style-src 'self'; img-src 'self' data:; connect-src 'self'; "         \
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 static void test_get(void **state)
 {
 	static const char *const headers[] = {
 		"Content-Type: text/plain; charset=utf-8",
 		"Content-Length: 3",
-		"Content-Security-Policy: default-src 'none'; script-src "
-		"'self'; style-src 'self'; img-src 'self' data:; connect-src "
-		"'self'; "
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		POLICY,
 		"X-Content-Type-Options: nosniff",
 		"Referrer-Policy: no-referrer",
 		"Cache-Control: no-store",
@@ -241,16 +243,16 @@ static void test_hosts(void **state)
 		  "bad_request" },
 	};
 	/* Each kind of thing that is answered. */
-	static const char *const paths[] = { "/healthz", "/echo/a", "/",
+	static const char *const asked[] = { "/healthz", "/echo/a", "/",
 					     "/none" };
 	struct http_server *h = start_plain(NULL);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		for (size_t j = 0; j < ARRAY_SIZE(paths); j++) {
+		for (size_t j = 0; j < ARRAY_SIZE(asked); j++) {
 			char *text = xstrfmt("GET %s HTTP/1.1\r\n%sConnection: "
 					     "close\r\n\r\n",
-					     paths[j], cases[i].lines);
+					     asked[j], cases[i].lines);
 
 			if (cases[i].code)
 				expect_error(h, text, cases[i].status,
@@ -285,68 +287,69 @@ static void test_hosts_of_old_requests(void **state)
 	http_stop(h);
 }
 
+static const struct {
+	const char *path;
+	unsigned status;
+	const char *parts; /* NULL: not looked at */
+} paths[] = {
+	{ "/echo/a", 200, "[\"a\"]" },
+	{ "/echo/a/and/b", 200, "[\"a\",\"b\"]" },
+	{ "/echo/a%2Fb", 200, "[\"a/b\"]" },
+	{ "/echo/%2e%2E", 200, "[\"..\"]" },
+	{ "/echo/..", 200, "[\"..\"]" },
+	{ "/echo/%252e", 200, "[\"%2e\"]" },
+	{ "/echo/+", 200, "[\"+\"]" },
+	{ "/echo/%c3%a4", 200, "[\"\xc3\xa4\"]" },
+	{ "/%65cho/a", 200, "[\"a\"]" },
+	{ "/echo/a?q=1", 200, "[\"a\"]" },
+	{ "/echo%2Fa", 404, NULL },
+	{ "/echo/", 404, NULL },
+	{ "/echo//and/b", 404, NULL },
+	{ "//echo/a", 404, NULL },
+	{ "/echo//a", 404, NULL },
+	{ "/echo/a/", 404, NULL },
+	{ "/../echo/a", 404, NULL },
+	{ "/x/../healthz", 404, NULL },
+	{ "/healthz/", 404, NULL },
+	{ "/Healthz", 404, NULL },
+	{ "/healthz/../../etc/passwd", 404, NULL },
+	{ "/page/index.html", 404, NULL },
+	{ "/echo/%00", 400, NULL },
+	{ "/echo/a%00b", 400, NULL },
+	{ "/echo/%0a", 400, NULL },
+	{ "/echo/%1b[31m", 400, NULL },
+	{ "/echo/%7f", 400, NULL },
+	{ "/echo/%e2%80%ae", 400, NULL },
+	{ "/echo/%", 400, NULL },
+	{ "/echo/%4", 400, NULL },
+	{ "/echo/%zz", 400, NULL },
+	{ "/echo/%c3", 400, NULL },
+	{ "/echo/%c0%af", 400, NULL },
+	{ "/echo/%ed%a0%80", 400, NULL },
+	{ "/echo/a\xff", 400, NULL },
+	{ "/none/%ff", 400, NULL },
+	{ "/healthz#a", 400, NULL },
+	{ "*", 400, NULL },
+	{ "healthz", 400, NULL },
+	{ "/echo?q=%00", 400, NULL },
+	{ "/echo?q=%zz", 400, NULL },
+	{ "/echo?q=1&q=2", 400, NULL },
+	{ "/echo?q=1&%71=2", 400, NULL },
+};
+
 static void test_paths(void **state)
 {
-	static const struct {
-		const char *path;
-		unsigned status;
-		const char *parts; /* NULL: not looked at */
-	} cases[] = {
-		{ "/echo/a", 200, "[\"a\"]" },
-		{ "/echo/a/and/b", 200, "[\"a\",\"b\"]" },
-		{ "/echo/a%2Fb", 200, "[\"a/b\"]" },
-		{ "/echo/%2e%2E", 200, "[\"..\"]" },
-		{ "/echo/..", 200, "[\"..\"]" },
-		{ "/echo/%252e", 200, "[\"%2e\"]" },
-		{ "/echo/+", 200, "[\"+\"]" },
-		{ "/echo/%c3%a4", 200, "[\"\xc3\xa4\"]" },
-		{ "/%65cho/a", 200, "[\"a\"]" },
-		{ "/echo/a?q=1", 200, "[\"a\"]" },
-		{ "/echo%2Fa", 404, NULL },
-		{ "/echo/", 404, NULL },
-		{ "/echo//and/b", 404, NULL },
-		{ "//echo/a", 404, NULL },
-		{ "/echo//a", 404, NULL },
-		{ "/echo/a/", 404, NULL },
-		{ "/../echo/a", 404, NULL },
-		{ "/x/../healthz", 404, NULL },
-		{ "/healthz/", 404, NULL },
-		{ "/Healthz", 404, NULL },
-		{ "/healthz/../../etc/passwd", 404, NULL },
-		{ "/page/index.html", 404, NULL },
-		{ "/echo/%00", 400, NULL },
-		{ "/echo/a%00b", 400, NULL },
-		{ "/echo/%0a", 400, NULL },
-		{ "/echo/%1b[31m", 400, NULL },
-		{ "/echo/%7f", 400, NULL },
-		{ "/echo/%e2%80%ae", 400, NULL },
-		{ "/echo/%", 400, NULL },
-		{ "/echo/%4", 400, NULL },
-		{ "/echo/%zz", 400, NULL },
-		{ "/echo/%c3", 400, NULL },
-		{ "/echo/%c0%af", 400, NULL },
-		{ "/echo/%ed%a0%80", 400, NULL },
-		{ "/echo/a\xff", 400, NULL },
-		{ "/none/%ff", 400, NULL },
-		{ "/healthz#a", 400, NULL },
-		{ "*", 400, NULL },
-		{ "healthz", 400, NULL },
-		{ "/echo?q=%00", 400, NULL },
-		{ "/echo?q=%zz", 400, NULL },
-		{ "/echo?q=1&q=2", 400, NULL },
-		{ "/echo?q=1&%71=2", 400, NULL },
-	};
 	struct http_server *h = start_plain(NULL);
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char *text = xstrfmt("GET %s" HOST "\r\n", cases[i].path);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		char *text = xstrfmt("GET %s" HOST "\r\n", paths[i].path);
 		char *reply = ask(h, text);
 
-		if (reply_status(reply) != cases[i].status ||
-		    (cases[i].parts && !strstr(reply, cases[i].parts)))
-			fail_msg("expected %u of %s, got\n%s", cases[i].status,
-				 cases[i].path, reply);
+		if (reply_status(reply) != paths[i].status ||
+		    (paths[i].parts && !strstr(reply, paths[i].parts)))
+			fail_msg("expected %u of %s, got\n%s", paths[i].status,
+				 paths[i].path, reply);
 		free(reply);
 		free(text);
 	}
@@ -646,6 +649,18 @@ static void test_body_sizes(void **state)
 	http_stop(h);
 }
 
+/* The announcement alone is refused: no byte of the body is waited for. */
+static void test_announced(void **state)
+{
+	struct http_server *h = start_plain(NULL);
+
+	(void)state;
+	expect_error(
+		h, "POST /echo" HOST JSON "Content-Length: 1000000000\r\n\r\n",
+		413, "too_large");
+	http_stop(h);
+}
+
 /* Far too much is not waited for: the connection ends, with a reply or
  * without. */
 static void test_floods(void **state)
@@ -655,7 +670,7 @@ static void test_floods(void **state)
 		"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
 		"POST /echo" HOST JSON "Content-Length: 1000000000\r\n\r\n",
 		"POST /echo" HOST JSON
-		"Transfer-Encoding: chunked\r\n\r\n3b9aca00\r\n",
+		"Transfer-Encoding: chunked\r\n\r\nffffffffffff\r\n",
 	};
 	struct http_server *h = start_plain(NULL);
 	char *piece = xmalloc(1 << 16);
@@ -1037,6 +1052,7 @@ int main(void)
 		cmocka_unit_test(test_pages_of_others),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_body_sizes),
+		cmocka_unit_test(test_announced),
 		cmocka_unit_test(test_floods),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_nul_in_path),
