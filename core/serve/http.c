@@ -302,16 +302,23 @@ static void http_set_hosts(struct http_server *h,
 		if (host_parse(item, strlen(item), host, NULL))
 			strlist_add(hosts, host);
 	}
-	if (terms->listen.kind == LISTEN_TCP)
+	/* "All addresses" is no name of anybody. */
+	if (terms->listen.kind == LISTEN_TCP &&
+	    strcmp(terms->listen.host, "0.0.0.0") != 0 &&
+	    strcmp(terms->listen.host, "::") != 0)
 		strlist_add(hosts, terms->listen.host);
 }
 
 int http_start(const struct http_terms *terms, const struct http_route *routes,
 	       size_t n, void *ctx, struct http_server **out, struct error *err)
 {
-	struct http_server *h = xcalloc(1, sizeof(*h));
+	struct http_server *h;
 	int rc;
 
+	*out = NULL;
+	if (terms->listen.kind == LISTEN_OFF)
+		return 0;
+	h = xcalloc(1, sizeof(*h));
 	h->token = xstrdup(terms->token ? terms->token : "");
 	h->site = (struct http_site){
 		.guard.token = h->token,
@@ -338,7 +345,7 @@ int http_start(const struct http_terms *terms, const struct http_route *routes,
 
 const char *http_address(const struct http_server *h)
 {
-	return h->address.data;
+	return h ? h->address.data : "off";
 }
 
 void http_stop(struct http_server *h)

@@ -71,7 +71,8 @@ struct http_reply {
 	bool varies; /* another client may get it packed */
 };
 
-/* Reply with a JSON value, which is taken over. */
+/* Reply with a JSON value, which is taken over. NULL: it could not be made, and
+ * the reply is a 500. */
 void http_reply_json(struct http_reply *out, json_t *json);
 /* Reply with {"error":{"code","message"}}. The message is for people. Whatever
  * was written into the body is dropped. */
@@ -92,7 +93,7 @@ struct http_route {
 };
 
 struct http_terms {
-	struct listen_address listen; /* not LISTEN_OFF */
+	struct listen_address listen;
 	const char *token; /* "" or NULL: none */
 	const struct strlist *hosts; /* it answers to them, and `listen` */
 	/* A request, its reply or a rest between two may take so long. 0:
@@ -102,12 +103,12 @@ struct http_terms {
 
 struct http_server;
 /* Listen and answer, in threads of its own. `terms` is copied; `routes` stay.
- * Paths of no route are those of the page. CONFIG: no such address. ACCESS: the
- * address is taken, or may not be taken by us. */
+ * Paths of no route are those of the page. LISTEN_OFF: `*out` is NULL. CONFIG:
+ * no such address. ACCESS: the address is taken, or may not be taken by us. */
 int http_start(const struct http_terms *terms, const struct http_route *routes,
 	       size_t n, void *ctx, struct http_server **out,
 	       struct error *err);
-/* Where it listens, with the port that it got: "127.0.0.1:9464". */
+/* Where it listens, with the port that it got: "127.0.0.1:9464"; "off". */
 const char *http_address(const struct http_server *h);
 /* No request is answered from now on. Waits for the handlers. NULL is fine. */
 void http_stop(struct http_server *h);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/base/json_text.h"
+#include "core/base/secret.h"
+#include "core/base/utf8.h"
 #include "core/serve/http_call.h"
 
 void http_reply_init(struct http_reply *out)
@@ -19,10 +21,15 @@ void http_reply_release(struct http_reply *out)
 
 void http_reply_json(struct http_reply *out, json_t *json)
 {
-	char *text = json_text_dump(json, JSON_COMPACT);
+	char *text = json ? json_text_dump(json, JSON_COMPACT) : NULL;
 
 	strbuf_reset(&out->body);
-	strbuf_addstr(&out->body, text ? text : "null");
+	if (!text)
+		out->status = 500;
+	strbuf_addstr(&out->body,
+		      text ? text
+			   : "{\"error\":{\"code\":\"internal\",\"message\":"
+			     "\"the reply is no JSON\"}}");
 	strbuf_addch(&out->body, '\n');
 	out->type = NULL;
 	free(text);
@@ -38,6 +45,8 @@ void http_reply_error(struct http_reply *out, unsigned status, const char *code,
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
+	utf8_repair(text.data);
+	secret_scrub(text.data);
 	out->status = status;
 	out->fixed = NULL;
 	out->etag = NULL;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/secret.h"
 #include "core/serve/http.h"
 #include "tests/unit/http_caller.h"
 
@@ -166,7 +167,6 @@ static void test_get(void **state)
 	static const char *const headers[] = {
 		"Content-Type: text/plain; charset=utf-8",
 		"Content-Length: 3",
-		POLICY,
 		"X-Content-Type-Options: nosniff",
 		"Referrer-Policy: no-referrer",
 		"Cache-Control: no-store",
@@ -180,6 +180,7 @@ static void test_get(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(headers); i++)
 		if (!reply_has(reply, headers[i]))
 			fail_msg("%s is not in\n%s", headers[i], reply);
+	assert_true(reply_has(reply, POLICY));
 	assert_null(strstr(reply, "Access-Control"));
 	assert_null(strstr(reply, "Set-Cookie"));
 	free(reply);
@@ -798,6 +799,76 @@ static void test_handler_error(void **state)
 	http_stop(h);
 }
 
+static void answer_odd(const struct http_request *r, struct http_reply *out,
+		       void *ctx)
+{
+	(void)ctx;
+	if (http_request_value(r, "bytes"))
+		http_reply_error(out, 400, "odd", "a \xff b hunter22");
+	else
+		http_reply_json(out, json_string("\xff"));
+}
+
+/* Texts of servers may be anything, and hold a secret. */
+static void test_odd_replies(void **state)
+{
+	static const struct http_route odd = { "GET", "/odd", 0, answer_odd };
+	struct http_terms terms = { .listen = { .kind = LISTEN_TCP,
+						.host = "127.0.0.1" } };
+	struct error err = ERROR_INIT;
+	struct http_server *h;
+	char *reply;
+
+	(void)state;
+	secret_add("hunter22");
+	assert_int_equal(http_start(&terms, &odd, 1, NULL, &h, &err), 0);
+	reply = ask(h, "GET /odd?bytes HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+		       "Connection: close\r\n\r\n");
+	assert_int_equal(reply_status(reply), 400);
+	assert_non_null(strstr(reply, "\"a ? b ***\""));
+	free(reply);
+	reply = ask(h, "GET /odd HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+		       "Connection: close\r\n\r\n");
+	assert_int_equal(reply_status(reply), 500);
+	assert_non_null(strstr(reply, "\"internal\""));
+	free(reply);
+	http_stop(h);
+	secret_forget_all();
+}
+
+static void test_off(void **state)
+{
+	struct http_terms terms = { .listen = { .kind = LISTEN_OFF } };
+	struct error err = ERROR_INIT;
+	struct http_server *h;
+
+	(void)state;
+	assert_int_equal(http_start(&terms, NULL, 0, NULL, &h, &err), 0);
+	assert_null(h);
+	assert_string_equal(http_address(h), "off");
+	http_stop(h);
+}
+
+/* Listening on all addresses gives no name by which it may be asked. */
+static void test_all_addresses(void **state)
+{
+	struct http_server *h = start("0.0.0.0:0", TOKEN, 0);
+	char *near = xstrfmt("127.0.0.1%s", strchr(http_address(h), ':'));
+	static const char wrong[] = "GET /healthz HTTP/1.1\r\nHost: 0.0.0.0\r\n"
+				    "Connection: close\r\n\r\n";
+	static const char right[] = GET("/healthz");
+	char *reply = caller_ask(near, wrong, sizeof(wrong) - 1);
+
+	(void)state;
+	assert_int_equal(reply_status(reply), 421);
+	free(reply);
+	reply = caller_ask(near, right, sizeof(right) - 1);
+	assert_int_equal(reply_status(reply), 200);
+	free(reply);
+	free(near);
+	http_stop(h);
+}
+
 static void test_page(void **state)
 {
 	struct http_server *h = start_plain(TOKEN);
@@ -1058,6 +1129,9 @@ int main(void)
 		cmocka_unit_test(test_nul_in_path),
 		cmocka_unit_test(test_pipelined),
 		cmocka_unit_test(test_handler_error),
+		cmocka_unit_test(test_odd_replies),
+		cmocka_unit_test(test_off),
+		cmocka_unit_test(test_all_addresses),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_slow_clients),
 		cmocka_unit_test(test_idle_clients),
