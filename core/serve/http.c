@@ -224,15 +224,6 @@ static void http_end_call(void *ctx, struct MHD_Connection *connection,
 	http_watch_renew(h->watch, http_line_of(connection));
 }
 
-/* Nothing is decoded behind our back. */
-static size_t http_leave_escaped(void *ctx, struct MHD_Connection *connection,
-				 char *text)
-{
-	(void)ctx;
-	(void)connection;
-	return strlen(text);
-}
-
 static void http_note_connection(void *ctx, struct MHD_Connection *connection,
 				 void **line,
 				 enum MHD_ConnectionNotificationCode why)
@@ -262,8 +253,7 @@ static struct MHD_Daemon *http_start_daemon(struct http_server *h)
 		(unsigned)HTTP_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		(unsigned)HTTP_CONNECTIONS_EACH,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADER_BYTES,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-		http_leave_escaped, h, MHD_OPTION_URI_LOG_CALLBACK,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
 		http_begin_call, h, MHD_OPTION_NOTIFY_COMPLETED, http_end_call,
 		h, MHD_OPTION_NOTIFY_CONNECTION, http_note_connection, h,
 		MHD_OPTION_END);

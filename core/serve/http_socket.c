@@ -91,7 +91,7 @@ static bool socket_clear(const struct listen_address *a,
 	return false;
 }
 
-/* The mode is that of the file from its first moment on. */
+/* The mode is set before listen(), and nobody can connect before that. */
 static int socket_bind(int fd, const struct listen_address *a)
 {
 	union http_name name;
@@ -99,7 +99,7 @@ static int socket_bind(int fd, const struct listen_address *a)
 	int on = 1, off = 0;
 
 	if (a->kind == LISTEN_UNIX)
-		return !socket_clear(a, &name, length) || fchmod(fd, 0600) ||
+		return !socket_clear(a, &name, length) ||
 		       bind(fd, &name.any, length) || chmod(a->path, a->mode);
 	/* Connections of a process before us do not keep the port. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
