@@ -1,5 +1,6 @@
 """Fixtures of the suite `browser`: the dashboard in Debian's Chromium."""
 
+import datetime
 import os
 import pathlib
 
@@ -99,7 +100,8 @@ def open_page(browser):
                 OF_THE_NETWORK not in message.text:
             errors.append(message.text)
 
-    def make(url, size=WIDE, scheme="light", token=stub.TOKEN, **more):
+    def make(url, size=WIDE, scheme="light", token=stub.TOKEN, clock=False,
+             **more):
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme=scheme, **more)
@@ -111,6 +113,10 @@ def open_page(browser):
                 f"sessionStorage.setItem('tidemark.token', '{token}')")
         page.on("console", listen)
         page.on("pageerror", lambda error: errors.append(str(error)))
+        if clock:
+            page.clock.install()  # the test moves it on
+            page.clock.pause_at(datetime.datetime.now() +
+                                datetime.timedelta(hours=1))
         page.goto(url)
         return page
 

@@ -181,6 +181,8 @@ class State:
         self.asked = []  # the path of each GET
         self.has_token = True  # with one, it answers nobody without it
         self.broken = False  # hangs up on whoever asks the API
+        self.gate = threading.Event()  # clear: answers to GET are held back
+        self.gate.set()
         self.fail_next = None  # (status, error) for the next order
         self.raw = {}  # path -> text to answer with, as it is
 
@@ -301,6 +303,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         path = url.path.removeprefix("/api/v1/")
         self.state.asked.append(path)
+        self.state.gate.wait()
         if self.state.broken:
             self.close_connection = True
         elif path in self.state.raw:

@@ -35,8 +35,11 @@ FAULTS = """() => {
             faults.push(`odd attribute: ${what}`);
         if (e.matches('svg:not([role=img], [aria-hidden=true])'))
             faults.push(`a picture that is neither told nor hidden: ${what}`);
-        if (e.matches('td, th') && !e.closest('[role=row]'))
-            faults.push(`a cell in no row: ${what}`);
+        // Some browsers take the meaning from a table that is laid out anew.
+        if (e.matches('table:not([role=table]), tbody:not([role=rowgroup]),' +
+            'tr:not([role=row]), td:not([role=cell]),' +
+            'thead:not([role=rowgroup]), th:not([role=columnheader])'))
+            faults.push(`a part of a table without its role: ${what}`);
         if (e.matches('button, a') &&
             e.querySelector('button, a, input, select'))
             faults.push(`one control in another: ${what}`);
