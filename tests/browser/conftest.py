@@ -22,10 +22,8 @@ OF_THE_NETWORK = "Failed to load resource"
 
 
 class StubWorld:
-    """Pipelines to look at, on a stub server.
-
-    It stands in for a live `tidemark serve` only until that has its routes. A
-    world of a live one has the same names and questions.
+    """Pipelines to look at, on a stub server: one of each kind, and troubles at
+    the moment that a test needs them. test_live.py asks a real serve.
     """
 
     url, token = None, stub.TOKEN
@@ -39,10 +37,10 @@ class StubWorld:
         self.url = self.server.url
 
     def is_paused(self, name):
-        return bool(self.state.pipelines[name]["paused"])
+        return bool(self.state.pipelines[name]["paused_by"])
 
     def pause_reason(self, name):
-        return self.state.pipelines[name]["paused"]["reason"]
+        return self.state.pipelines[name]["paused_reason"]
 
     def letters(self, name):
         return len(self.state.letters.get(name, []))

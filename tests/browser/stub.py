@@ -41,7 +41,7 @@ def pipeline(name, state="ok", **more):
         "lag_seconds": None if never else 12.5,
         "lag_reason": "never run" if never else None,
         "schedule": "every 5m", "next_due": stamp(-120), "waiting": None,
-        "paused": None, "watermark": None if never else {
+        "paused_by": None, "paused_reason": None, "watermark": None if never else {
             "strategy": "timestamp", "column": "updated_at",
             "value": "2026-11-27 03:00:00.000000", "key": {"id": "4711"}},
         "dead_letters": 0, "lease": None, "progress": None,
@@ -90,8 +90,10 @@ def letter(number, pipeline_name, **more):
 def chunks():
     states = ["done"] * 14 + ["failed"] + ["done"] * 3 + ["running"] * 2 + \
         ["queued"] * 20
-    return {"backfill_id": "backfill-1", "done": 17, "failed": 1, "running": 2,
-            "queued": 20, "rate": 8200.0, "eta_seconds": 340, "chunks": [
+    return {"backfill": {
+        "backfill_id": "backfill-1", "chunks": 40, "done": 17, "failed": 1,
+        "running": 2, "queued": 20, "rows_per_second": 8200.0,
+        "eta_seconds": 340}, "chunks": [
                 {"chunk_id": f"chunk-{n}", "from": f"border-{n}",
                  "to": f"border-{n + 1}", "state": state, "rows": 50000,
                  "error": "connection lost" if state == "failed" else None}
@@ -137,9 +139,10 @@ def usual():
                 "until": stamp(-20)}, progress={
                     "share": 0.425, "eta_seconds": 340}),
         pipeline("invoices", "paused", since=stamp(86400 * 2), lag_seconds=None,
-                 lag_reason="paused", paused={
-                     "by": "anna@db-host-3", "since": stamp(86400 * 2),
-                     "reason": "the tax table is being rebuilt"}),
+                 lag_reason="paused", paused_by={
+                     "reason": "pause", "whom": "anna@db-host-3",
+                     "since": stamp(86400 * 2)},
+                 paused_reason="the tax table is being rebuilt"),
         pipeline("refunds", "late", since=stamp(1800), lag_seconds=2700.0),
         pipeline("audit_log", "never_run", schedule="manual", next_due=None),
     ]
@@ -156,7 +159,7 @@ def many(n=1000):
                 "code": "source-unreachable",
                 "message": f"could not connect to db{i}"}
             if state == "failing" else None,
-            paused={"by": "anna", "since": stamp(60), "reason": ""}
+            paused_by={"reason": "pause", "whom": "anna", "since": stamp(60)}
             if state == "paused" else None,
             waiting={"reason": "pace", "whom": "replica", "since": stamp(60)}
             if state == "waiting" else None))
@@ -213,7 +216,8 @@ class State:
             return 200, {**letter(1, name), "row": self.row,
                          "truncated": False}
         if path == "chunks":
-            return 200, {"backfills": [chunks()] if name == "events" else []}
+            return 200, chunks() if name == "events" else {
+                "chunks": [], "backfill": None}
         if path == "series":
             return 200, series()
         if path == "pace":
@@ -254,11 +258,12 @@ class State:
     @staticmethod
     def change(p, action, body):
         if action == "pause":
-            p.update(state="paused", since=stamp(), paused={
-                "by": "token", "since": stamp(),
-                "reason": body.get("reason")})
+            p.update(state="paused", since=stamp(), paused_by={
+                "reason": "pause", "whom": "token", "since": stamp()},
+                paused_reason=body.get("reason"))
         elif action == "resume":
-            p.update(state="ok", since=stamp(), paused=None)
+            p.update(state="ok", since=stamp(), paused_by=None,
+                     paused_reason=None)
 
 
 def refusal(code, message):

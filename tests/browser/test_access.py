@@ -23,6 +23,11 @@ FAULTS = """() => {
     for (const id of ids)
         if (ids.indexOf(id) !== ids.lastIndexOf(id))
             faults.push(`two elements have the id ${id}`);
+    const regions = all.filter(e => seen(e) && label(e) &&
+        e.matches('section, [role=region]')).map(label);
+    for (const text of regions)
+        if (regions.indexOf(text) !== regions.lastIndexOf(text))
+            faults.push(`two regions have the name ${text}`);
     for (const e of all) {
         if (!seen(e))
             continue;

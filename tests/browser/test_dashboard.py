@@ -1,7 +1,6 @@
 """The dashboard as a person uses it: what is wrong, since when, and what to do.
 
-These tests run against the world of the fixture `world`. It is a stub until
-`tidemark serve` has its routes, and a live serve after that.
+A stub answers here. test_live.py does the same with a real serve.
 """
 
 import re

@@ -31,7 +31,8 @@ def hostile():
             destination=MARKUP, guarantee=MARKUP, dead_letters=2,
             last_error={"code": MARKUP, "message": MARKUP * 20},
             waiting={"reason": MARKUP, "whom": MARKUP, "since": MARKUP},
-            paused={"by": MARKUP, "reason": MARKUP, "since": None},
+            paused_by={"reason": "pause", "whom": MARKUP, "since": None},
+            paused_reason=MARKUP,
             lease={"host": MARKUP, "pid": MARKUP}, lag_seconds=None,
             lag_reason=MARKUP, watermark={"column": MARKUP, "value": MARKUP}))
     return made
@@ -120,7 +121,7 @@ def test_odd_addresses(server, open_page, hash_):
     json.dumps({"pipelines": [{"pipeline": "bare"}]}),
     json.dumps({"now": "no time", "serve": None, "pipelines": [{
         "pipeline": "bare", "state": 5, "since": 7, "lag_seconds": "12",
-        "last_error": "text", "waiting": {}, "paused": {}, "watermark": "7",
+        "last_error": "text", "waiting": {}, "paused_by": {}, "watermark": "7",
         "progress": {}, "lease": {}, "last_run": {}, "dead_letters": None}]}),
 ])
 def test_answers_that_lack_things(server, open_page, answer):
@@ -146,7 +147,7 @@ def test_answers_that_lack_things(server, open_page, answer):
                            for n, v in enumerate([0, 1e300, -5, "x"])]}),
     ("series", {"points": [{"at": "2026-01-01T00:00:00Z", "lag_seconds": 1}]
                 * 3}),
-    ("chunks", {"backfills": [{"chunks": [{}, {"state": MARKUP}]}]}),
+    ("chunks", {"chunks": [{}, {"state": MARKUP}], "backfill": {}}),
     ("pace", {"pipelines": [{"pace": {"rows_per_second": MARKUP}}]}),
     ("runs", {"runs": [{"run_id": "a"}, {"run_id": "a", "attempts": [{}]}]}),
     ("dead-letters", {"dead_letters": [{"id": "a"}, {"id": "b", "error": 5}]}),

@@ -446,16 +446,20 @@ async function order(pressed, path, body, done, failed) {
 
 let data = { pipelines: [] }, only = null, opened = null;
 
-/* By whom it is paused: an operator's order, or the hold of its run. */
-const paused = p => p.paused || p.paused_by || null;
+/* Somebody's order pauses it until it is resumed. A hold of its pace, such as a
+ * pause file, ends by itself. */
+const ordered = p => p.paused_by?.reason === 'pause';
 function waitText(w) {
 	const why = Object.hasOwn(WAITS, w.reason) ? WAITS[w.reason] :
 		`for ${plain(words(w.reason || 'something'))}`;
 	return `waits ${why}${w.whom ? `: ${plain(w.whom)}` : ''}`;
 }
 function pauseText(p) {
-	const by = plain(p.by || p.whom || 'somebody');
-	return `paused by ${by}${p.reason ? `: ${plain(p.reason)}` : ''}`;
+	const whom = plain(p.paused_by.whom || 'somebody');
+	if (!ordered(p))
+		return `paused by its pace: ${whom}`;
+	return `paused by ${whom}` +
+		(p.paused_reason ? `: ${plain(p.paused_reason)}` : '');
 }
 function progressText(p) {
 	if (!p || !number(p.share))
@@ -465,8 +469,8 @@ function progressText(p) {
 }
 function why(p) {
 	const parts = [];
-	if (p.paused || p.state === 'paused' && paused(p))
-		parts.push(pauseText(paused(p)));
+	if (p.paused_by)
+		parts.push(pauseText(p));
 	if (p.last_error && p.state !== 'ok')
 		parts.push(problem(p.last_error));
 	if (p.waiting)
@@ -488,7 +492,7 @@ function lagText(p) {
 }
 function rank(p) {
 	const at = STATES.indexOf(p.state);
-	return at < 0 ? STATES.length : at;
+	return at < 0 ? STATES.indexOf('waiting') - 0.5 : at;
 }
 const since = p => time(p.since);
 
@@ -543,6 +547,9 @@ function counts() {
 function sentence(n) {
 	const parts = ['ok', ...STATES.slice(0, -1)].filter(state => n[state])
 		.map(state => `${count(n[state])} ${words(state)}`);
+	const known = STATES.reduce((sum, state) => sum + n[state], 0);
+	if (known < data.pipelines.length)
+		parts.push(`${count(data.pipelines.length - known)} not known`);
 	const all = data.pipelines.length;
 	return plural(all, 'pipeline') +
 		(parts.length ? `: ${parts.join(', ')}.` : '.');
@@ -647,7 +654,7 @@ function gridOf(f, chart) {
 				'text-anchor': 'middle' }, clock(t).slice(0, 5)));
 	return parts;
 }
-/* A value that is not known breaks the line. A value alone is a dot. */
+/* A value that is not known breaks the line. A value alone is a short one. */
 function pathOf(points, key, f) {
 	let d = '', down = false;
 	points.forEach((p, i) => {
@@ -655,7 +662,7 @@ function pathOf(points, key, f) {
 			const at = `${f.x(p.ms).toFixed(1)} ${f.y(p[key]).toFixed(1)}`;
 			d += `${down ? 'L' : 'M'}${at}`;
 			if (!down && !number(points[i + 1]?.[key]))
-				d += 'h0.1';
+				d += 'm-2 0h4';
 		}
 		down = number(p[key]);
 	});
@@ -783,8 +790,8 @@ function factsOf(p) {
 			(p.next_due ? `, next ${when(p.next_due)}` : '')],
 		p.waiting && ['Waiting', waitText(p.waiting) +
 			(p.waiting.since ? `, since ${when(p.waiting.since)}` : '')],
-		paused(p) && ['Paused', pauseText(paused(p)) +
-			(paused(p).since ? `, since ${when(paused(p).since)}` : '')],
+		p.paused_by && ['Paused', pauseText(p) + (p.paused_by.since ?
+			`, since ${when(p.paused_by.since)}` : '')],
 		['Running', p.lease ? `on ${plain(p.lease.host)}, process ` +
 			`${plain(p.lease.pid)}, since ${when(p.lease.since)}` : 'no'],
 		['From', plain(p.source) || '–'],
@@ -808,14 +815,14 @@ function showFacts(p) {
 		view.bar.value = share;
 		setText(view.progressText, progressText(p.progress));
 	}
-	setText(view.pause, p.paused ? 'Resume' : 'Pause…');
+	setText(view.pause, ordered(p) ? 'Resume' : 'Pause…');
 }
 async function pressPause() {
 	const p = current(), title = plain(opened), pressed = view.pause;
 	if (!p)
 		return;
 	const path = `pipelines/${part(p.pipeline)}/`;
-	if (p.paused) {
+	if (ordered(p)) {
 		order(pressed, `${path}resume`, {}, `${title} is resumed.`,
 			`${title} could not be resumed`);
 		return;
@@ -1007,9 +1014,9 @@ async function showRow(pressed, l) {
 	}
 }
 
-const lower = x => String(x ?? '').toLowerCase();
 function chunksTable() {
 	const edge = (c, side) => !view.values ? 'hidden' :
+		c.nulls ? 'rows without a key' :
 		c[side] === null || c[side] === undefined ? 'the end' : plain(c[side]);
 	return new Table({ id: 'chunks', label: 'Chunks', sort: 'state',
 		key: c => c.chunk_id, empty: 'No chunk.',
@@ -1028,10 +1035,7 @@ function chunksTable() {
 			  text: c => c.error ? problem(c.error) : edge(c, 'to') },
 		] });
 }
-function chunkState(c) {
-	const state = lower(c.state);
-	return { succeeded: 'done', claimed: 'running' }[state] || state;
-}
+const chunkState = c => plain(c.state);
 /* Neighbours of one state are one rectangle, so that many chunks cost little. */
 function chunkBar(chunks, label) {
 	const svg = el('svg', { class: 'chunkbar', role: 'img',
@@ -1048,7 +1052,7 @@ function chunkBar(chunks, label) {
 function backfillText(b, chunks) {
 	const of = state => b[state] ?? chunks.filter(
 		c => chunkState(c) === state).length;
-	const rate = b.rate ?? b.rows_per_second;
+	const rate = b.rows_per_second;
 	return [`${count(of('done'))} of ${plural(chunks.length, 'chunk')} done`,
 		...['running', 'queued', 'failed'].filter(of)
 			.map(state => `${count(of(state))} ${state}`),
@@ -1057,8 +1061,10 @@ function backfillText(b, chunks) {
 		.filter(Boolean).join(', ');
 }
 function showChunks(answer) {
-	const b = list(answer.backfills).at(-1);
-	const chunks = list(b?.chunks).map((c, i) => ({ ...c, number: i + 1 }));
+	const b = answer.backfill || {}, all = list(answer.chunks);
+	/* The newest backfill's are the last of the list. */
+	const chunks = all.slice(number(b.chunks) ? all.length - b.chunks : 0)
+		.map((c, i) => ({ ...c, number: i + 1 }));
 	view.chunksPart.hidden = !chunks.length;
 	if (!chunks.length)
 		return;
@@ -1193,7 +1199,7 @@ function makeLists(v) {
 		scroller('Runs', v.runs.element)), v.batchesPart,
 	section('Dead letters', v.lettersText,
 		filterBox(v.letters, 'Filter the dead letters'),
-		scroller('Dead letters', v.letters.element))];
+		scroller('All dead letters', v.letters.element))];
 }
 function makeChunks(v) {
 	v.chunksText = el('p', { role: 'status' });
