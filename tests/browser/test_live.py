@@ -1,6 +1,5 @@
-"""The dashboard of a live `tidemark serve` with real pipelines: one that runs
-well, one that fails, one with dead letters, one that was backfilled, one that
-is run by hand."""
+"""The dashboard of a live `tidemark serve` with real pipelines. One runs well and
+one fails. One has dead letters, one was backfilled, and one is run by hand."""
 
 import re
 import sqlite3
