@@ -13,6 +13,7 @@
 #include "core/store/session.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/ledger/history.h"
+#include "core/sync/ledger/lease.h"
 #include "core/sync/letters/desk.h"
 #include "core/sync/letters/letters.h"
 #include "core/sync/pace/desk.h"
@@ -157,6 +158,62 @@ static json_t *api_pipeline_json(const struct board_item *item)
 	return object;
 }
 
+static json_t *api_last_json(const struct attempt *a)
+{
+	return json_pack("{s:s, s:o, s:o, s:I, s:I}", "outcome", a->outcome,
+			 "started_at", json_text_time(a->started_at),
+			 "ended_at", json_text_time(a->ended_at), "batches",
+			 (json_int_t)a->batches, "rows_read",
+			 (json_int_t)a->rows_read);
+}
+
+static json_t *api_pause_json(const struct pace_record *control)
+{
+	if (!control->paused_at)
+		return json_null();
+	return json_pack("{s:s, s:o, s:s}", "by", control->paused_by, "since",
+			 json_text_time(control->paused_at), "reason",
+			 control->reason);
+}
+
+/* As much as a list of many shows, and cheap. */
+static json_t *api_brief_json(const struct board_item *item)
+{
+	const struct pipeline_settings *p = item->p;
+	const struct status_result *s = &item->status;
+	struct strbuf schedule = STRBUF_INIT;
+	json_t *object;
+
+	schedule_print(&p->schedule, &schedule);
+	object = json_pack("{s:s, s:s, s:s, s:s, s:O?}", "pipeline", p->name,
+			   "schedule", schedule.data, "source", p->source_table,
+			   "destination", p->destination_table, "watermark",
+			   item->mark);
+	strbuf_release(&schedule);
+	health_add_json(object,
+			item->known && s->health_known ? &s->health : NULL);
+	if (!item->known)
+		return object;
+	json_object_set_new(object, "lag_seconds",
+			    s->lag_us < 0
+				    ? json_null()
+				    : json_integer(s->lag_us / US_PER_SECOND));
+	json_object_set_new(object, "last_run",
+			    s->has_last ? api_last_json(&s->last)
+					: json_null());
+	json_object_set_new(object, "lease",
+			    s->leased ? lease_json(&s->lease) : json_null());
+	json_object_set_new(object, "paused", api_pause_json(&s->control));
+	json_object_set_new(object, "dead_letters",
+			    s->letters < 0 ? json_null()
+					   : json_integer(s->letters));
+	json_object_set_new(object, "progress", status_progress_json(s));
+	if (s->has_last && s->last.guarantee)
+		json_object_set_new(object, "guarantee",
+				    json_string(s->last.guarantee));
+	return object;
+}
+
 static json_t *api_serve_json(const struct api *api,
 			      const struct board_view *view)
 {
@@ -177,16 +234,17 @@ static void api_pipelines(const struct http_request *r, struct http_reply *out,
 	const struct api *api = ctx;
 	const struct board_view *view = board_look(api->board);
 	struct health_counts counts = { .all = 0 };
+	bool brief = http_request_value(r, "brief") != NULL;
 	json_t *list = json_array(), *all;
 
-	(void)r;
 	for (size_t i = 0; i < view->n; i++) {
 		const struct board_item *item = &view->items[i];
 
 		health_count(&counts, item->known && item->status.health_known
 					      ? &item->status.health
 					      : NULL);
-		json_array_append_new(list, api_pipeline_json(item));
+		json_array_append_new(list, brief ? api_brief_json(item)
+						  : api_pipeline_json(item));
 	}
 	all = json_pack("{s:s, s:o, s:o, s:o, s:o}", "version",
 			TIDEMARK_VERSION, "now", json_text_time(clock_now_us()),

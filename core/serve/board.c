@@ -35,6 +35,8 @@ static void board_item_forget(struct board_item *item)
 	if (item->known)
 		status_result_release(&item->status);
 	item->known = false;
+	json_decref(item->mark);
+	item->mark = NULL;
 }
 
 static void board_release_items(struct board_item *items, size_t n)
@@ -245,6 +247,23 @@ static struct store *board_open(struct board *b, struct generation *g)
 	return b->store;
 }
 
+/* The few words of a mark that people read. */
+static json_t *board_mark(const char *text)
+{
+	static const char *const keys[] = { "strategy", "column", "value" };
+	json_t *all = text ? json_loads(text, 0, NULL) : NULL, *mark;
+
+	if (!json_is_object(all)) {
+		json_decref(all);
+		return NULL;
+	}
+	mark = json_object();
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		json_object_set(mark, keys[i], json_object_get(all, keys[i]));
+	json_decref(all);
+	return mark;
+}
+
 static void board_put(struct board *b, const struct pipeline_settings *p,
 		      struct status_result *fresh)
 {
@@ -257,6 +276,7 @@ static void board_put(struct board *b, const struct pipeline_settings *p,
 	}
 	board_item_forget(item);
 	item->status = *fresh;
+	item->mark = board_mark(fresh->watermark);
 	item->known = true;
 	/* Its parts that borrow from it have moved. */
 	status_age(&item->status, clock_now_us());

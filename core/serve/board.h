@@ -17,6 +17,7 @@ struct board_item {
 	struct meter meter;
 	struct status_result status;
 	bool known; /* `status` is */
+	json_t *mark; /* {"strategy","column","value"}, or NULL */
 	bool stale; /* there is news in the store */
 	int64_t looked_us; /* monotonic; 0: never */
 	int64_t due_us; /* SCHEDULE_NEVER: not by itself */

@@ -46,12 +46,16 @@ static void metrics_head(struct metrics *m, const char *name, const char *type,
 static void metrics_add_label(struct strbuf *out, const char *text)
 {
 	for (; *text; text++) {
+		size_t plain = strcspn(text, "\n\"\\");
+
+		strbuf_add(out, text, plain);
+		text += plain;
+		if (!*text)
+			break;
 		if (*text == '\n')
 			strbuf_addstr(out, "\\n");
-		else if (*text == '"' || *text == '\\')
-			strbuf_addf(out, "\\%c", *text);
 		else
-			strbuf_addch(out, *text);
+			strbuf_addf(out, "\\%c", *text);
 	}
 }
 
@@ -77,8 +81,17 @@ static void metrics_int(struct metrics *m, const char *suffix,
 			const struct board_item *item, const char *label,
 			const char *value, int64_t number)
 {
+	char digits[24], *at = digits + sizeof(digits);
+	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
 	metrics_begin(m, suffix, item, label, value);
-	strbuf_addf(m->out, "%" PRId64 "\n", number);
+	*--at = '\n';
+	do
+		*--at = (char)('0' + left % 10);
+	while (left /= 10);
+	if (number < 0)
+		*--at = '-';
+	strbuf_add(m->out, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 static void metrics_seconds(struct metrics *m, const struct board_item *item,
@@ -136,22 +149,24 @@ static void metrics_counter(struct metrics *m, const char *name,
 			    of(&m->items[i]));
 }
 
+/* meter_batch_bounds and meter_run_bounds, as OpenMetrics writes them. */
+static const char *const metrics_batch_le[] = { "0.01", "0.05", "0.1", "0.25",
+						"0.5",	"1.0",	"2.5", "5.0",
+						"10.0", "30.0", "+Inf" };
+static const char *const metrics_run_le[] = { "0.05",	"0.1",	 "0.5",
+					      "1.0",	"5.0",	 "30.0",
+					      "60.0",	"300.0", "1800.0",
+					      "7200.0", "+Inf" };
+
 static void metrics_histogram(struct metrics *m, const struct board_item *item,
 			      const struct meter_histogram *h,
-			      const double *bounds)
+			      const char *const *le)
 {
 	uint64_t below = 0;
 
 	for (size_t i = 0; i <= METER_BUCKETS; i++) {
-		char le[32] = "+Inf";
-
 		below += h->counts[i];
-		if (i < METER_BUCKETS)
-			snprintf(le, sizeof(le),
-				 bounds[i] < 1 || bounds[i] == 2.5 ? "%g"
-								   : "%.1f",
-				 bounds[i]);
-		metrics_int(m, "_bucket", item, "le", le, (int64_t)below);
+		metrics_int(m, "_bucket", item, "le", le[i], (int64_t)below);
 	}
 	metrics_begin(m, "_sum", item, NULL, NULL);
 	strbuf_addf(m->out, "%.6f\n", h->sum);
@@ -165,13 +180,13 @@ static void metrics_histograms(struct metrics *m)
 	for (size_t i = 0; i < m->n; i++)
 		metrics_histogram(m, &m->items[i],
 				  &m->items[i].meter.batch_seconds,
-				  meter_batch_bounds);
+				  metrics_batch_le);
 	metrics_head(m, "tidemark_run_seconds", "histogram",
 		     "Time that a run took, with its retries.");
 	for (size_t i = 0; i < m->n; i++)
 		metrics_histogram(m, &m->items[i],
 				  &m->items[i].meter.run_seconds,
-				  meter_run_bounds);
+				  metrics_run_le);
 }
 
 static void metrics_runs(struct metrics *m)

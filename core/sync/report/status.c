@@ -417,7 +417,7 @@ void status_result_release(struct status_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static json_t *status_progress_json(const struct status_result *r)
+json_t *status_progress_json(const struct status_result *r)
 {
 	if (r->progress < 0)
 		return json_null();

@@ -55,6 +55,8 @@ void status_age(struct status_result *r, int64_t now_us);
 void status_result_release(struct status_result *r);
 /* New reference. */
 json_t *status_result_json(const struct status_result *r);
+/* {"share","eta_seconds"} or null; new reference. */
+json_t *status_progress_json(const struct status_result *r);
 
 /* How far the destination is behind. It is the age of the mark, or, if that is
  * less, the time since the begin of the last run that caught up. A table in
