@@ -1,7 +1,10 @@
 #include "tests/unit/unit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -935,37 +938,68 @@ static void test_slow_clients(void **state)
 	http_stop(h);
 }
 
-/* Whoever asks nothing, or does not take the reply, is cut as well. */
+/* Does the server's end of this connection still stand? */
+static bool is_established(int fd)
+{
+	struct sockaddr_in here, there;
+	socklen_t length = sizeof(here);
+	FILE *file = fopen("/proc/net/tcp", "r");
+	char line[256], *end = NULL;
+	bool found = false;
+
+	assert_non_null(file);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&here, &length), 0);
+	assert_int_equal(getpeername(fd, (struct sockaddr *)&there, &length),
+			 0);
+	end = xstrfmt(":%04X 0100007F:%04X 01 ", ntohs(there.sin_port),
+		      ntohs(here.sin_port));
+	while (!found && fgets(line, sizeof(line), file))
+		found = strstr(line, end) != NULL;
+	free(end);
+	fclose(file);
+	return found;
+}
+
+/* Whoever asks nothing is cut, and so is who rests between two requests. */
 static void test_idle_clients(void **state)
 {
-	static const char large[] = GET("/large");
 	static const char once[] =
 		"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
-	struct http_server *h = start("127.0.0.1:0", NULL, US_PER_SECOND / 3);
+	struct http_server *h = start("127.0.0.1:0", NULL, 2 * US_PER_SECOND);
 	int silent = caller_connect(http_address(h), NULL);
 	int kept = caller_connect(http_address(h), NULL);
-	int deaf = caller_connect(http_address(h), NULL);
-	struct linger away = { 1, 0 };
 	char *reply;
 
 	(void)state;
 	caller_send(kept, once, sizeof(once) - 1);
-	caller_send(deaf, large, sizeof(large) - 1);
 	reply = caller_read(silent);
 	assert_string_equal(reply, "");
 	free(reply);
 	reply = caller_read(kept);
 	assert_int_equal(reply_status(reply), 200);
 	free(reply);
-	/* It gets no more than had room on the way. */
-	clock_sleep_us(US_PER_SECOND);
+	close(silent);
+	close(kept);
+	http_stop(h);
+}
+
+/* Whoever does not take the reply is cut as well, and gets no more of it than
+ * had room on the way. */
+static void test_deaf_client(void **state)
+{
+	static const char large[] = GET("/large");
+	struct http_server *h = start("127.0.0.1:0", NULL, 2 * US_PER_SECOND);
+	int deaf = caller_connect(http_address(h), NULL);
+	char *reply;
+
+	(void)state;
+	caller_send(deaf, large, sizeof(large) - 1);
+	while (is_established(deaf))
+		usleep(10000);
 	reply = caller_read(deaf);
 	assert_int_equal(reply_status(reply), 200);
 	assert_true(strlen(reply) < 64 << 20);
 	free(reply);
-	close(silent);
-	close(kept);
-	setsockopt(deaf, SOL_SOCKET, SO_LINGER, &away, sizeof(away));
 	close(deaf);
 	http_stop(h);
 }
@@ -974,7 +1008,7 @@ static void test_idle_clients(void **state)
 static void test_slow_handler(void **state)
 {
 	static const char block[] = GET("/block");
-	struct http_server *h = start("127.0.0.1:0", NULL, US_PER_SECOND / 10);
+	struct http_server *h = start("127.0.0.1:0", NULL, 2 * US_PER_SECOND);
 	int fd = caller_connect(http_address(h), NULL);
 	char *reply;
 
@@ -982,7 +1016,7 @@ static void test_slow_handler(void **state)
 	gate_set(false);
 	caller_send(fd, block, sizeof(block) - 1);
 	gate_wait(1);
-	clock_sleep_us(US_PER_SECOND / 2);
+	clock_sleep_us(3 * US_PER_SECOND);
 	gate_set(true);
 	reply = caller_read(fd);
 	assert_int_equal(reply_status(reply), 200);
@@ -1135,6 +1169,7 @@ int main(void)
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_slow_clients),
 		cmocka_unit_test(test_idle_clients),
+		cmocka_unit_test(test_deaf_client),
 		cmocka_unit_test(test_slow_handler),
 		cmocka_unit_test(test_many_of_one),
 		cmocka_unit_test(test_many_of_all),
