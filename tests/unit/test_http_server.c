@@ -941,7 +941,7 @@ static void test_slow_clients(void **state)
 /* Does the server's end of this connection still stand? */
 static bool is_established(int fd)
 {
-	struct sockaddr_in here, there;
+	struct sockaddr_in here = { .sin_port = 0 }, there = here;
 	socklen_t length = sizeof(here);
 	FILE *file = fopen("/proc/net/tcp", "r");
 	char line[256], *end = NULL;
