@@ -131,6 +131,34 @@ def test_shows_a_backfill(world, open_page):
     expect(chunks.locator("tbody tr")).to_have_count(40)
 
 
+def test_filters_and_sorts_the_lists_of_a_pipeline(world, open_page):
+    name = world.names["letters"]
+    world.state.letters[name][0]["error"] = {"code": "row-refused",
+                                             "message": "no such currency"}
+    page = open_page(world.url)
+    detail = open_pipeline(page, world, name)
+    letters = detail.get_by_role("region", name="All dead letters")
+    shown = letters.locator("tbody tr")
+    expect(shown.first).to_contain_text("no such currency")
+    letters.get_by_role("button", name="Tries").click()
+    expect(shown.first).not_to_contain_text("no such currency")
+    detail.get_by_label("Filter the dead letters").fill("currency")
+    expect(shown).to_have_count(1)
+    # Nobody finds by a word what the page hides.
+    detail.get_by_label("Filter the dead letters").fill("hidden-key-2")
+    expect(shown).to_have_count(0)
+    # Escape empties the field, and only then closes the pipeline.
+    page.keyboard.press("Escape")
+    expect(shown).to_have_count(3)
+    expect(detail.get_by_label("Filter the dead letters")).to_have_value("")
+    runs = detail.get_by_role("region", name="Runs").locator("tbody tr")
+    detail.get_by_label("Filter the runs").fill("run-3-")
+    expect(runs).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(detail).to_be_hidden()
+
+
 def test_hides_values_until_asked(world, open_page):
     """Keys and rows are not even in the page before somebody asks."""
     page = open_page(world.url)

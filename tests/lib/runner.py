@@ -53,7 +53,7 @@ SUITES = {
     "idempotency": (3, {"plain"}),
     "fidelity": (3, {"plain"}),
     "thread": (2, {"thread"}),
-    "browser": (2, {"plain"}),
+    "browser": (3, {"plain"}),
     "unit": (1, {"sanitize"}),
     "fuzz": (1, {"fuzz"}),
 }
