@@ -21,6 +21,12 @@ TIMEOUT_MS = 60000
 OF_THE_NETWORK = "Failed to load resource"
 
 
+def ask_now(page):
+    """The page asks as soon as updates go on."""
+    for _ in range(2):
+        page.get_by_role("button", name="Stop updates").click()
+
+
 class StubWorld:
     """Pipelines to look at, on a stub server: one of each kind, and troubles at
     the moment that a test needs them. test_live.py asks a real serve.

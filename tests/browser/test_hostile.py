@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import stub
-from conftest import NARROW
+from conftest import NARROW, ask_now
 
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>alert(1)</script>"
 NAMES = [
@@ -138,9 +138,7 @@ def test_answers_that_lack_things(server, open_page, answer):
     if "bare" in answer:
         expect(page.get_by_role("heading", name="bare")).to_be_visible()
     del server.state.raw["pipelines"]
-    # The page asks as soon as updates go on.
-    for _ in range(2):
-        page.get_by_role("button", name="Stop updates").click()
+    ask_now(page)
     expect(page.locator("#pipelines tbody tr")).to_have_count(len(NAMES))
 
 
