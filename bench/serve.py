@@ -42,7 +42,7 @@ class Served:
             r"listening on (\S+)", open(log, encoding="utf-8").read())[1]
 
     def seconds(self):
-        """Of the processor, so far."""
+        """The processor's, so far."""
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICK

@@ -1352,7 +1352,7 @@ function take(answer) {
 async function pollOnce() {
 	const began = performance.now();
 	try {
-		take(await ask('pipelines'));
+		take(await ask('pipelines?brief=1'));
 		await loadDetail();
 	} catch (e) {
 		badSince ??= Date.now();
