@@ -23,7 +23,7 @@
 #define SERVE_TURN_US (US_PER_SECOND / 5)
 /* Between two looks at the store with nothing due. */
 #define SERVE_LOOK_US	US_PER_SECOND
-#define SERVE_PRUNE_US	(600 * US_PER_SECOND)
+#define SERVE_PRUNE_US	PRUNE_THIN_US
 #define SERVE_EXPAND_US (10 * US_PER_SECOND)
 /* How long the word about a dead server holds. */
 #define SERVE_REACH_US (15 * US_PER_SECOND)
@@ -256,6 +256,7 @@ static void serve_tidy(struct serve *s)
 	if (s->away || now - s->pruned_us < SERVE_PRUNE_US)
 		return;
 	s->pruned_us = now;
+	prune_idle(s->now->store);
 	prune_history(&s->now->s, s->now->store, s->now->pipelines, s->now->n);
 }
 

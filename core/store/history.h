@@ -107,5 +107,10 @@ int store_attempts_close(struct store *s, const char *pipeline,
  * newest of each pipeline, and backfills that ended before that. Dead letters
  * stay. */
 int store_history_prune(struct store *s, int64_t keep_us, struct error *err);
+/* Thin out the runs that found nothing new. It is about those that began in the
+ * `span_us` before `keep_us` ago. Between two others of the kind, the
+ * last one of each five minutes stays: 288 a day. */
+int store_history_thin(struct store *s, int64_t keep_us, int64_t span_us,
+		       struct error *err);
 
 #endif

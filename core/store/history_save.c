@@ -283,6 +283,47 @@ int store_attempts_close(struct store *s, const char *pipeline,
 	return rc;
 }
 
+/* One that did nothing, as its neighbours: the next in the same five minutes.
+ */
+#define THIN_IDLE(a) a ".outcome = 'caught_up' AND " a ".batches = 0\n"
+static const char thin_sql[] =
+	"DELETE FROM attempts WHERE started_at >= $1 AND started_at < $2\n"
+	"  AND " THIN_IDLE(
+		"attempts") "  AND EXISTS (SELECT 1 FROM attempts AS n\n"
+			    "    WHERE n.pipeline = attempts.pipeline "
+			    "AND " THIN_IDLE(
+				    "n") "      AND n.started_at / 300000000 = "
+					 "attempts.started_at / 300000000\n"
+					 "      AND n.seq = (SELECT min(m.seq) "
+					 "FROM attempts AS m\n"
+					 "        WHERE m.pipeline = "
+					 "attempts.pipeline\n"
+					 "          AND m.seq > "
+					 "attempts.seq))\n"
+					 "  AND EXISTS (SELECT 1 FROM attempts "
+					 "AS p\n"
+					 "    WHERE p.pipeline = "
+					 "attempts.pipeline AND " THIN_IDLE(
+						 "p") "      AND p.seq = "
+						      "(SELECT max(m.seq) FROM "
+						      "attempts AS m\n"
+						      "        WHERE "
+						      "m.pipeline = "
+						      "attempts.pipeline\n"
+						      "          AND m.seq < "
+						      "attempts.seq))";
+
+int store_history_thin(struct store *s, int64_t keep_us, int64_t span_us,
+		       struct error *err)
+{
+	int64_t end = clock_now_us() - keep_us;
+	char from[STORE_NUMBER_SIZE], to[STORE_NUMBER_SIZE];
+	const char *params[] = { store_number(from, end - span_us),
+				 store_number(to, end) };
+
+	return store_exec(s, thin_sql, params, ARRAY_SIZE(params), err);
+}
+
 int store_history_prune(struct store *s, int64_t keep_us, struct error *err)
 {
 	char before[STORE_NUMBER_SIZE];

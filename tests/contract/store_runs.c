@@ -214,6 +214,54 @@ static void prunes(void **state)
 	store_close(s);
 }
 
+static void save_idle(struct store *s, const char *id, int64_t at,
+		      const char *outcome, int64_t batches)
+{
+	struct attempt a = attempt_of(id, "r");
+	struct error err = ERROR_INIT;
+
+	a.state = (char *)(strcmp(outcome, "failed") ? "SUCCEEDED" : "FAILED");
+	a.outcome = (char *)outcome;
+	a.started_at = at;
+	a.batches = batches;
+	assert_int_equal(store_attempt_save(s, &a, &err), 0);
+}
+
+/* A run each minute: those that did nothing become few, all others stay. */
+static void thins(void **state)
+{
+	static const char *const kept[] = { "m00", "m04", "m05", "m06",
+					    "m07", "m09", "m14", "m19" };
+	struct store *s = place_open(*state);
+	struct error err = ERROR_INIT;
+	struct attempt_list got;
+	int64_t step = 300 * US_PER_SECOND;
+	int64_t begin = (clock_now_us() - US_PER_DAY) / step * step;
+
+	for (int64_t i = 0; i < 20; i++) {
+		char id[24];
+
+		snprintf(id, sizeof(id), "m%02" PRId64, i);
+		save_idle(s, id, begin + i * 60 * US_PER_SECOND,
+			  i == 6 ? "failed" : "caught_up", 0);
+	}
+	assert_int_equal(
+		store_history_thin(s, 2 * US_PER_DAY, US_PER_DAY, &err), 0);
+	got = place_list(s, NULL, 100);
+	assert_int_equal(got.n, 20);
+	attempt_list_release(&got);
+	assert_int_equal(
+		store_history_thin(s, US_PER_DAY / 2, US_PER_DAY, &err), 0);
+	got = place_list(s, NULL, 100);
+	assert_int_equal(got.n, ARRAY_SIZE(kept));
+	for (size_t i = 0; i < got.n; i++)
+		assert_string_equal(got.items[i].attempt_id,
+				    kept[ARRAY_SIZE(kept) - 1 - i]);
+	attempt_list_release(&got);
+	place_sql(*state, "DELETE FROM attempts");
+	store_close(s);
+}
+
 static void save_end(struct store *s, const char *id, const char *outcome,
 		     int64_t batches, const char *mark)
 {
@@ -280,7 +328,7 @@ static void tells_the_standing(void **state)
 #define SHARED(make)                                                           \
 	EACH(make, closes_attempts), EACH(make, lists_runs),                   \
 		EACH(make, lists_batches), EACH(make, prunes),                 \
-		EACH(make, tells_the_standing)
+		EACH(make, thins), EACH(make, tells_the_standing)
 
 const struct CMUnitTest store_runs_file[] = { SHARED(file) };
 const struct CMUnitTest store_runs_postgres[] = { SHARED(postgres) };

@@ -6,6 +6,16 @@
 #include "core/store/history.h"
 #include "core/sync/letters/desk.h"
 
+#define PRUNE_KEEP_US (3600 * US_PER_SECOND)
+
+void prune_idle(struct store *store)
+{
+	struct error err = ERROR_INIT;
+
+	if (store_history_thin(store, PRUNE_KEEP_US, 2 * PRUNE_THIN_US, &err))
+		log_debug("%s", err.message);
+}
+
 void prune_history(const struct settings *s, struct store *store,
 		   const struct pipeline_settings *const *pipelines, size_t n)
 {
