@@ -7,6 +7,7 @@
 #include "cli/config.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/post.h"
 #include "core/serve/serve.h"
 
 struct serve_view {
@@ -96,6 +97,7 @@ static int serve_command(const struct arguments *args, struct error *err)
 		.jobs = (size_t)arguments_number(args, "jobs"),
 		.read = serve_read,
 		.finished = serve_finished,
+		.post = post_send,
 		.ctx = &view,
 	};
 

@@ -272,6 +272,8 @@ int http_begin(struct http *h, const struct http_request *request,
 	http_options_apply(&h->options, h->easy, request->path);
 	curl_easy_setopt(h->easy, CURLOPT_FRESH_CONNECT,
 			 request->once ? 1L : 0L);
+	curl_easy_setopt(h->easy, CURLOPT_TIMEOUT_MS,
+			 (long)(request->timeout_us / 1000));
 	http_set_answer(h);
 	http_set_body(h);
 	http_set_headers(h);

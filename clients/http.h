@@ -49,6 +49,8 @@ struct http_request {
 	 * connection may die before the answer, and then the request would
 	 * be sent again. */
 	bool once;
+	/* The whole of it ends by then, TRANSIENT; 0: no bound. */
+	int64_t timeout_us;
 };
 
 struct http_response {
@@ -71,6 +73,9 @@ char *http_response_header(const struct http_response *r, const char *name);
  * off loopback, TLS disabled for https, files that do not exist. */
 int http_open(struct http **out, const struct connection *conn,
 	      const char *base, const char *shown, struct error *err);
+/* The same, outside of the pool: it takes nobody's room. */
+int http_open_apart(struct http **out, const struct connection *conn,
+		    const char *base, const char *shown, struct error *err);
 /* Open the metadata server of a machine in a cloud, which has no TLS. `host` is
  * metadata.google.internal, 169.254.169.254 or the value of GCE_METADATA_HOST.
  * CONFIG: any other. Send it nothing that is secret. */

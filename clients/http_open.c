@@ -92,6 +92,17 @@ int http_open(struct http **out, const struct connection *conn,
 	return rc;
 }
 
+int http_open_apart(struct http **out, const struct connection *conn,
+		    const char *base, const char *shown, struct error *err)
+{
+	struct http_options options;
+	int rc = http_options_init(&options, conn, base, shown, err);
+
+	if (!rc)
+		*out = http_new(&options, shown);
+	return rc;
+}
+
 int http_open_metadata(struct http **out, const struct connection *conn,
 		       const char *host, const char *shown, struct error *err)
 {

@@ -214,6 +214,15 @@ static int option_parse_map(struct option_context *ctx,
 	return rc;
 }
 
+static int option_parse_maps(struct option_context *ctx,
+			     const struct option *option,
+			     const struct config_node *node, void *base)
+{
+	if (node->kind != CONFIG_LIST)
+		return option_value_wrong(ctx, option, node);
+	return option->parse(ctx, option, node, base);
+}
+
 /* A map where a bare choice may stand, which its key is. */
 static int option_parse_variant(struct option_context *ctx,
 				const struct option *option,
@@ -237,6 +246,8 @@ int option_parse_value(struct option_context *ctx, const struct option *option,
 		return option->parse(ctx, option, node, base);
 	if (option->type == OPTION_TABLE)
 		return option_parse_table(ctx, option, node, base);
+	if (option->type == OPTION_LIST && option->table)
+		return option_parse_maps(ctx, option, node, base);
 	if (option->table && node->kind == CONFIG_MAP)
 		return option_parse_variant(ctx, option, node, base);
 	return option_value_parse(ctx, option, node, base);

@@ -23,7 +23,8 @@ enum option_type {
 	OPTION_SIZE, /* int64_t bytes */
 	OPTION_DURATION, /* int64_t µs */
 	OPTION_CHOICE, /* an enum, bool or int64_t; may also have a table */
-	OPTION_LIST, /* struct strlist of distinct texts */
+	OPTION_LIST, /* struct strlist of distinct texts; with a table a list of
+		      * maps, stored by parse() */
 	OPTION_TABLE, /* nested keys, fields of the same struct */
 	OPTION_MAP, /* names of the user's own, each with a table or an
 		     * element; stored by parse() */
@@ -38,6 +39,7 @@ enum option_flags {
 	OPTION_OR_COUNT = 1 << 5, /* a text that may be a bare integer */
 	OPTION_OR_NUMBER = 1 << 6, /* TEXT, MAP of them: a bare number */
 	OPTION_OR_TEXT = 1 << 7, /* LIST: a bare text, which is all of it */
+	OPTION_REPEATS = 1 << 8, /* LIST: a text may come twice */
 };
 
 struct option_choice {
@@ -70,7 +72,7 @@ struct option {
 	enum option_type element; /* a MAP's without a table */
 	int64_t min, max; /* COUNT, SIZE, DURATION; max 0: no limit */
 	/* Takes over from storing the (checked) value of a TEXT or MAP, and
-	 * from parsing a TABLE. */
+	 * from parsing a TABLE or a LIST of maps. */
 	int (*parse)(struct option_context *, const struct option *,
 		     const struct config_node *, void *base);
 };

@@ -48,7 +48,8 @@ static json_t *option_choices_schema(const struct option *option)
 static json_t *option_list_schema(const struct option *option)
 {
 	json_t *list = json_pack("{sss{ss}sb}", "type", "array", "items",
-				 "type", "string", "uniqueItems", 1);
+				 "type", "string", "uniqueItems",
+				 !(option->flags & OPTION_REPEATS));
 
 	if (option->flags & OPTION_OR_TEXT)
 		return option_either(json_pack("{ss}", "type", "string"), list);
@@ -112,6 +113,8 @@ static json_t *option_shape(const struct option *option, unsigned flags)
 	if (!option->table)
 		return option_scalar_schema(option);
 	table = option_json_schema(option->table, flags);
+	if (option->type == OPTION_LIST)
+		return json_pack("{ssso}", "type", "array", "items", table);
 	if (option->type == OPTION_CHOICE)
 		return option_either(option_choices_schema(option), table);
 	if (option->shorthand)

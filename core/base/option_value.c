@@ -280,6 +280,7 @@ static int option_parse_text(struct option_context *ctx,
 }
 
 static int option_list_item(struct option_context *ctx,
+			    const struct option *option,
 			    const struct config_node *item,
 			    struct strlist *list)
 {
@@ -290,7 +291,7 @@ static int option_list_item(struct option_context *ctx,
 			item->kind == CONFIG_MAP    ? "a map"
 			: item->kind == CONFIG_LIST ? "a list"
 						    : "an empty one");
-	if (strlist_has(list, item->text))
+	if (!(option->flags & OPTION_REPEATS) && strlist_has(list, item->text))
 		return option_fail(ctx, item->at, "\"%.80s\" is given twice",
 				   item->text);
 	strlist_add(list, item->text);
@@ -309,9 +310,10 @@ static int option_parse_list(struct option_context *ctx,
 	if (node->kind != CONFIG_LIST && !bare)
 		return option_value_wrong(ctx, option, node);
 	if (bare)
-		rc = option_list_item(ctx, node, &list);
+		rc = option_list_item(ctx, option, node, &list);
 	for (size_t i = 0; !rc && i < node->n; i++)
-		rc = option_list_item(ctx, node->entries[i].node, &list);
+		rc = option_list_item(ctx, option, node->entries[i].node,
+				      &list);
 	if (!rc && node->n && option_is_unsupported(ctx, option))
 		rc = option_value_not_yet(ctx, option, node);
 	if (!rc && option->size) {

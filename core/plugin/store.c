@@ -17,6 +17,7 @@ bool store_has_table(const char *name)
 		"paces",
 		"chunks",
 		"choices",
+		"notices",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)

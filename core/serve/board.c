@@ -20,6 +20,7 @@ struct board {
 	pthread_mutex_t lock; /* guards all but the thread's own */
 	pthread_cond_t news;
 	pthread_t thread;
+	struct notify *notify; /* or NULL */
 	bool ends;
 	struct board_view view;
 	struct generation *g; /* in force; or NULL before the first */
@@ -264,6 +265,24 @@ static json_t *board_mark(const char *text)
 	return mark;
 }
 
+/* Lock held. As it is now, to whoever tells others of it. */
+static void board_show(struct board *b, struct board_item *item, int64_t now_us)
+{
+	status_age(&item->status, now_us);
+	if (b->notify)
+		notify_see(b->notify, &item->status);
+}
+
+/* Lock held. A pipeline is late by the clock alone. */
+static void board_show_all(struct board *b)
+{
+	int64_t now = clock_now_us();
+
+	for (size_t i = 0; b->notify && i < b->view.n; i++)
+		if (b->view.items[i].known)
+			board_show(b, &b->view.items[i], now);
+}
+
 static void board_put(struct board *b, const struct pipeline_settings *p,
 		      struct status_result *fresh)
 {
@@ -279,7 +298,7 @@ static void board_put(struct board *b, const struct pipeline_settings *p,
 	item->mark = board_mark(fresh->watermark);
 	item->known = true;
 	/* Its parts that borrow from it have moved. */
-	status_age(&item->status, clock_now_us());
+	board_show(b, item, clock_now_us());
 }
 
 static int64_t board_interval_us(const struct pipeline_settings *p)
@@ -330,9 +349,11 @@ static void *board_main(void *arg)
 	while (!b->ends) {
 		struct board_item *item = board_next(b);
 
-		if (!item)
+		if (!item) {
+			board_show_all(b);
 			board_rest(b, BOARD_PAUSE_US);
-		else if (!board_read(b, item))
+		}
+		if (item && !board_read(b, item))
 			board_rest(b, BOARD_AWAY_US);
 	}
 	pthread_mutex_unlock(&b->lock);
@@ -341,11 +362,12 @@ static void *board_main(void *arg)
 	return NULL;
 }
 
-int board_new(struct board **out, struct error *err)
+int board_new(struct board **out, struct notify *notify, struct error *err)
 {
 	struct board *b = xcalloc(1, sizeof(*b));
 	pthread_condattr_t attributes;
 
+	b->notify = notify;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

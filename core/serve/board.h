@@ -9,6 +9,7 @@
 
 #include "core/serve/generation.h"
 #include "core/serve/meter.h"
+#include "core/serve/notify.h"
 #include "core/serve/timetable.h"
 #include "core/sync/report/status.h"
 
@@ -24,8 +25,9 @@ struct board_item {
 };
 
 struct board;
-/* Its thread begins to look. CONFIG: the system has no thread for it. */
-int board_new(struct board **out, struct error *err);
+/* Its thread begins to look, and `notify` sees what it finds; NULL: nobody.
+ * ACCESS: the system has no thread for it. */
+int board_new(struct board **out, struct notify *notify, struct error *err);
 void board_free(struct board *b); /* NULL is fine */
 
 /* The scheduler's: other pipelines, or other settings. The board keeps `g`. */

@@ -12,6 +12,7 @@
 #include "core/base/stop.h"
 #include "core/serve/api.h"
 #include "core/serve/board.h"
+#include "core/serve/notify.h"
 #include "core/serve/timetable.h"
 #include "core/serve/wave.h"
 #include "core/store/controls.h"
@@ -36,6 +37,7 @@ struct serve {
 	struct timetable table;
 	struct jobs *jobs;
 	struct board *board;
+	struct notify *notify;
 	struct api api;
 	struct http_server *http; /* NULL: none */
 	bool away; /* the store, by its last answer */
@@ -90,6 +92,7 @@ static int serve_read(struct serve *s, enum serve_reading why,
 	serve_set_jobs(s, g);
 	timetable_set(&s->table, g->pipelines, g->n, clock_now_us());
 	board_set(s->board, g);
+	notify_set(s->notify, g);
 	generation_leave(s->now);
 	s->now = g;
 	s->looked_us = 0;
@@ -326,6 +329,7 @@ static void serve_end(struct serve *s)
 	jobs_go(s->jobs, INT64_MAX);
 	http_stop(s->http);
 	board_free(s->board);
+	notify_free(s->notify);
 	timetable_release(&s->table);
 	generation_leave(s->now);
 	jobs_free(s->jobs);
@@ -335,9 +339,11 @@ int serve_run(const struct serve_options *options, struct error *err)
 {
 	const struct jobs_terms terms = { .jobs = 1, .most = 1 };
 	struct serve s = { .options = options, .jobs = jobs_new(&terms) };
-	int rc = board_new(&s.board, err);
+	int rc = notify_new(&s.notify, options->post, err);
 
 	stop_keep_hangups();
+	if (!rc)
+		rc = board_new(&s.board, s.notify, err);
 	if (!rc)
 		rc = serve_read(&s, SERVE_READ, err);
 	if (!rc)

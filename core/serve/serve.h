@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_CORE_SERVE_SERVE_H
 #define TIDEMARK_CORE_SERVE_SERVE_H
 
+#include "core/base/post.h"
 #include "core/serve/generation.h"
 #include "core/sync/parts/result.h"
 
@@ -20,6 +21,7 @@ struct serve_options {
 	int (*read)(void *ctx, enum serve_reading why, struct generation *out,
 		    struct error *err);
 	void (*finished)(void *ctx, const struct run_result *r);
+	post_function post; /* for webhooks */
 	void *ctx;
 };
 

@@ -53,9 +53,11 @@ struct settings_input {
 	bool row_values;
 	struct alert_settings alert;
 	struct serve_settings serve;
-	const struct config_node *state, *connections, *defaults, *pipelines;
+	const struct config_node *state, *connections, *defaults, *pipelines,
+		*notify;
 };
 
+extern const struct option notify_options[]; /* struct notify_settings */
 extern const struct option settings_options[]; /* struct settings_input */
 extern const struct option state_options[]; /* struct state_input */
 extern const struct option connection_options[]; /* struct connection */
@@ -133,6 +135,10 @@ int settings_check_serve(struct option_context *ctx,
 			 const struct config_node *root,
 			 struct serve_settings *serve);
 void settings_release_serve(struct serve_settings *serve);
+/* notify.c: the list of those to tell; NULL: none. */
+int settings_parse_notify(struct option_context *ctx, struct settings *s,
+			  const struct config_node *list);
+void settings_release_notify(struct settings *s);
 /* The pace: names of replicas, and ends that have none. */
 int settings_check_pace(struct option_context *ctx, const struct settings *s,
 			const struct config_node *node,

@@ -373,9 +373,10 @@ static int settings_parse_root(struct option_context *ctx, struct settings *s,
 		.name = "the file",
 		.type = OPTION_TABLE,
 		.table = settings_options,
-		.expects = "a map of version, state, log, "
-			   "jobs, alert, serve, connections, defaults and "
-			   "pipelines"
+		.expects =
+			"a map of version, state, log, "
+			"jobs, alert, serve, notify, connections, defaults and "
+			"pipelines"
 	};
 	int rc;
 
@@ -387,6 +388,8 @@ static int settings_parse_root(struct option_context *ctx, struct settings *s,
 	s->serve = in.serve;
 	if (!rc)
 		rc = settings_check_serve(ctx, root, &s->serve);
+	if (!rc && in.notify)
+		rc = settings_parse_notify(ctx, s, in.notify);
 	if (!rc)
 		rc = settings_parse_state(ctx, s, in.state);
 	if (!rc)
@@ -486,6 +489,7 @@ void settings_release(struct settings *s)
 	free(s->connections);
 	settings_release_connection(s->state);
 	settings_release_serve(&s->serve);
+	settings_release_notify(s);
 	free(s->file);
 	free(s->origin);
 	memset(s, 0, sizeof(*s));

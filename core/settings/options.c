@@ -35,6 +35,8 @@ static int settings_note(struct option_context *ctx,
 		in->connections = node;
 	else if (!strcmp(option->name, "defaults"))
 		in->defaults = node;
+	else if (!strcmp(option->name, "notify"))
+		in->notify = node;
 	else
 		in->pipelines = node;
 	return 0;
@@ -268,6 +270,14 @@ const struct option settings_options[] = {
 	  .type = OPTION_TABLE,
 	  .table = serve_options,
 	  .doc = "The HTTP server of `tidemark serve`: [serve.md](serve.md)." },
+	{ .name = "notify",
+	  .type = OPTION_LIST,
+	  .default_text = "[]",
+	  .expects = "a list of maps, each with a webhook or a command",
+	  .table = notify_options,
+	  .doc = "Receivers that `serve` tells of changes: "
+		 "[serve.md](serve.md#notifications).",
+	  .parse = settings_note },
 	{ .name = "connections",
 	  .type = OPTION_MAP,
 	  .flags = OPTION_REQUIRED,

@@ -36,6 +36,10 @@ static const char settings_example_text[] =
 	"jobs: 4                   # pipelines at once\n"
 	"serve: { listen: \"127.0.0.1:9464\", token: \"\", hosts: "
 	"[localhost, 127.0.0.1], watchdog: 60s }\n"
+	"notify:                   # each is told of a change once\n"
+	"  - { webhook: \"https://alerts.example/hook\", secret: \"\", on: "
+	"[failed, recovered], timeout: 10s }\n"
+	"  - { command: [/usr/local/bin/page], on: failed }\n"
 	"connections:\n"
 	"  shop: postgresql://app@db.example/shop\n"
 	"  legacy:\n"
@@ -143,6 +147,8 @@ void settings_reference(struct strbuf *markdown)
 	option_reference(settings_options, markdown);
 	strbuf_addstr(markdown, "\n## state\n\nA connection URL, or:\n\n");
 	option_reference(state_options, markdown);
+	strbuf_addstr(markdown, "\n## notify\n\nA list of maps:\n\n");
+	option_reference(notify_options, markdown);
 	strbuf_addstr(markdown,
 		      "\n## connections.NAME\n\nA connection URL, or:\n\n");
 	option_reference(connection_options, markdown);

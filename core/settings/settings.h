@@ -142,6 +142,31 @@ struct serve_settings {
 	int64_t watchdog_us; /* so long may its loop stand still */
 };
 
+/* Changes that somebody is told of. */
+enum notify_event {
+	NOTIFY_FAILED,
+	NOTIFY_RECOVERED,
+	NOTIFY_LATE,
+	NOTIFY_LETTERS,
+	NOTIFY_DIFFERENCES,
+	NOTIFY_EVENTS,
+};
+/* "failed", "recovered", "late", "dead_letters", "differences". */
+const char *notify_event_name(enum notify_event event);
+
+/* Somebody to be told: a webhook, or a command. */
+struct notify_settings {
+	char *webhook; /* a URL; NULL: a command */
+	char *secret; /* the webhook's; NULL or "": none */
+	struct strlist command; /* an absolute path, and arguments */
+	struct strlist on; /* as written; none: all events */
+	bool wants[NOTIFY_EVENTS];
+	int64_t timeout_us;
+};
+
+/* So many at most. */
+#define SETTINGS_NOTIFY_MOST 16
+
 struct settings {
 	char *file; /* "" for `copy` */
 	char *origin; /* the same as an absolute path, or "copy" */
@@ -152,6 +177,8 @@ struct settings {
 	size_t jobs; /* pipelines at once */
 	struct alert_settings alert; /* unless a pipeline says so */
 	struct serve_settings serve; /* zeroed for `copy` */
+	struct notify_settings *notify; /* `serve` tells them */
+	size_t n_notify;
 	struct connection **connections;
 	size_t n_connections;
 	/* Wildcards have theirs among them after settings_expand(). */
