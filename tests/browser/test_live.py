@@ -154,7 +154,7 @@ def test_replays_and_discards(live, open_page):
     expect(letters.locator("tbody tr")).to_have_count(2)
     expect(letters).to_contain_text("quantity_not_below_zero")
     assert '"quantity"' not in page.content()
-    letters.get_by_role("button", name="Show the row").first.click()
+    letters.get_by_role("button", name="Show row").first.click()
     expect(letters.locator("pre")).to_contain_text('"quantity": -1')
     detail.get_by_role("button", name="Show values of rows").click()
     seven = letters.locator("tbody tr").filter(has_text=re.compile(

@@ -973,11 +973,21 @@ function letterKey(l) {
 		...(row === undefined ? [] : [el('pre', { tabindex: '0',
 			'aria-label': 'The row' }, row)])];
 }
+function nameRowButton(pressed, l, shown) {
+	const verb = shown ? 'Hide' : 'Show';
+	setText(pressed, `${verb} row`);
+	pressed.setAttribute('aria-label',
+		`${verb} row of dead letter ${plain(l.id)}`);
+}
+function rowButton(l, shown) {
+	const made = button('', e => showRow(e.currentTarget, l));
+	nameRowButton(made, l, shown);
+	return made;
+}
 function letterButtons(l) {
 	const path = `dead-letters/${part(l.id)}`;
 	return el('span', { class: 'tools' },
-		button('Show row', e => showRow(e.currentTarget, l),
-			{ 'aria-label': `Show the row of dead letter ${plain(l.id)}` }),
+		rowButton(l, view.shownRows.has(l.id)),
 		button('Replay', e => order(e.currentTarget, `${path}/replay`, {},
 			'The dead letter is replayed.',
 			'The dead letter could not be replayed'),
@@ -998,6 +1008,7 @@ async function discard(pressed, l, path) {
 async function showRow(pressed, l) {
 	const v = view;
 	if (v.shownRows.delete(l.id)) {
+		nameRowButton(pressed, l, false);
 		v.letters.update(v.letters.rows);
 		return;
 	}
@@ -1008,6 +1019,7 @@ async function showRow(pressed, l) {
 		const letter = list(answer.dead_letters)[0] || answer;
 		v.shownRows.set(l.id, plain(JSON.stringify(letter.row ?? null, null, 2))
 			+ (letter.truncated ? '\n(long values are cut)' : ''));
+		nameRowButton(pressed, l, true);
 		v.letters.update(v.letters.rows);
 	} catch (e) {
 		say(`The row could not be shown: ${inWords(e)}`, true);
@@ -1321,7 +1333,8 @@ function showLive() {
 	live.className = bad ? 'live bad' : stopped ? 'live off' : 'live';
 	const age = lastGood === null ? null : 
 		Math.floor((Date.now() - lastGood) / 1000);
-	setText($('live-text'), bad ? 'No answer' : age === null ?
+	setText($('live-text'), bad ? 'No answer for ' +
+		span(Math.floor((Date.now() - badSince) / 1000)) : age === null ?
 		'Asking the server…' : stopped ? `Stopped, as of ${span(age)} ago` :
 		age < 2 * POLL_MS / 1000 ? 'Live' : `As of ${span(age)} ago`);
 	document.body.classList.toggle('old', bad && lastGood !== null);
