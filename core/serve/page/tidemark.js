@@ -12,6 +12,7 @@
 'use strict';
 (() => {
 const POLL_MS = 3000, MOST_POLL_MS = 30000, TIMEOUT_MS = 10000;
+const ORDER_MS = 120000; /* a replay is answered when it has ended */
 const SERIES_MS = 30000, SAY_MS = 6000, FIRST_ROWS = 100, MORE_ROWS = 150;
 const RUNS = 20, LETTERS = 100;
 const STATES = ['failing', 'late', 'waiting', 'paused', 'never_run', 'ok'];
@@ -333,7 +334,7 @@ async function ask(path, method = 'GET', body) {
 	const answer = await fetch(`api/v1/${path}`, {
 		method, headers, body: body && JSON.stringify(body),
 		cache: 'no-store', credentials: 'omit',
-		signal: AbortSignal.timeout(TIMEOUT_MS),
+		signal: AbortSignal.timeout(method === 'POST' ? ORDER_MS : TIMEOUT_MS),
 	});
 	let json = null;
 	try {
@@ -354,7 +355,7 @@ const about = (what, pipeline, more = '') =>
 	ask(`${what}?pipeline=${part(pipeline)}${more}`);
 function inWords(error) {
 	if (error.name === 'TimeoutError')
-		return `no answer within ${TIMEOUT_MS / 1000} seconds`;
+		return 'no answer came in time';
 	return error instanceof Refusal ? error.message :
 		'it cannot be reached';
 }
