@@ -459,8 +459,8 @@ function pauseText(p) {
 	const whom = plain(p.paused_by.whom || 'somebody');
 	if (!ordered(p))
 		return `paused by its pace: ${whom}`;
-	return `paused by ${whom}` +
-		(p.paused_reason ? `: ${plain(p.paused_reason)}` : '');
+	const reason = plain(p.paused_reason || p.paused?.reason);
+	return `paused by ${whom}${reason ? `: ${reason}` : ''}`;
 }
 function progressText(p) {
 	if (!p || !number(p.share))
