@@ -111,7 +111,7 @@ def examples():
 def test_examples_are_configs(tidemark, example, work_dir):
     """`grants` reads the whole config and connects to nothing."""
     kept, services = work_dir / "secret", work_dir / "services"
-    kept.write_text("secret12", encoding="utf-8")
+    kept.write_text("secret12secret12", encoding="utf-8")
     kept.chmod(0o600)
     services.write_text("[shop]\nhost=db\ndbname=shop\n", encoding="utf-8")
     text = re.sub(r"\$\{file:[^}]+\}", f"${{file:{kept}}}", example)
