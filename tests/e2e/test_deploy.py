@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 import ends
-from bench import EXIT_ACCESS, EXIT_CONFIG
+import workload
+from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, sync_items
 from servers import CANARY
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -82,6 +83,22 @@ def test_compose_seals_every_service(compose):
         assert name == "tidemark" or service["user"] not in ("", "root", "0")
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"^USER tidemark$", dockerfile, re.M)
+
+
+def test_compose_is_healthy_while_all_is_well(tidemark, source,
+                                              make_destination):
+    """The command of its health check: a pipeline that fails is told."""
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    check = yaml.safe_load(text)["services"]["tidemark"]["healthcheck"]["test"]
+    assert check[:2] == ["CMD", "tidemark"]
+    workload.create_items(source, rows=3)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    assert tidemark(*check[2:]).code == EXIT_OK
+    tidemark.run()
+    assert tidemark(*check[2:]).code == EXIT_OK
+    source.execute("ALTER TABLE items RENAME TO gone")
+    assert tidemark("run").code != EXIT_OK
+    assert tidemark(*check[2:]).code == 1
 
 
 @pytest.mark.parametrize("name, env", (
