@@ -1,19 +1,22 @@
 """Files around the binary: the demo, the compose file, examples."""
 
+import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import urllib.request
 
 import pytest
 import yaml
 
 import ends
 import workload
-from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, sync_items
-from servers import CANARY
+from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, Running, sync_items
+from servers import CANARY, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PASSWORDS = {f"{name}_PASSWORD": "secret"
@@ -103,6 +106,10 @@ def test_compose_is_healthy_while_all_is_well(tidemark, source,
 
 @pytest.mark.parametrize("name, env", (
     ("shop.yaml", {"SHOP": "postgresql://shop@127.0.0.1:1/shop"}),
+    ("shop-serve.yaml", {
+        "SHOP": "postgresql://shop@127.0.0.1:1/shop",
+        "WAREHOUSE": "postgresql://shop@127.0.0.1:1/warehouse",
+        "STATE": "state.db", "DEMO_TOKEN": "sixteen-letters-"}),
     ("compose.yaml", PASSWORDS),
     ("mysql-to-postgres.yaml", {
         **PASSWORDS, "ERP": "mysql://erp@127.0.0.1:1/erp",
@@ -210,11 +217,12 @@ def test_example_postgres_to_bigquery(tidemark, make_database,
             sorted(warehouse.rows("order_lines", LINES)))
 
 
+def leftovers():
+    return set(pathlib.Path(tempfile.gettempdir()).glob("tidemark-demo.*"))
+
+
 def test_demo(tidemark_binary):
     """It says what it shows, shows it, and leaves nothing behind."""
-    def leftovers():
-        return set(pathlib.Path(tempfile.gettempdir()).glob("tidemark-demo.*"))
-
     before = leftovers()
     done = subprocess.run(
         [ROOT / "demo"], capture_output=True, text=True, check=False,
@@ -226,6 +234,44 @@ def test_demo(tidemark_binary):
     assert re.search(r"killed after [1-9]\d* of \d+", done.stdout)
     assert "moves 0 rows" in done.stdout
     assert done.stderr == "", done.stderr
+    assert leftovers() == before
+
+
+def test_demo_serve(tidemark_binary, tmp_path):
+    """Its address answers, with what there is to look at; Ctrl-C ends it."""
+    before = leftovers()
+    demo = Running([str(ROOT / "demo"), "--serve"],
+                   {**os.environ, "TIDEMARK_BINARY": tidemark_binary},
+                   tmp_path)
+
+    def said(text):
+        assert demo.alive(), demo.text
+        return re.search(text, demo.text["out"].decode())
+
+    def ask(path):
+        request = urllib.request.Request(address + path, headers={
+            "Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request) as reply:
+            return reply.read().decode()
+
+    def pipelines():
+        return {each["pipeline"]: each for each in
+                json.loads(ask("api/v1/pipelines"))["pipelines"]}
+    try:
+        wait_for(lambda: said("Ctrl-C ends"), what="the demo")
+        address = said(r"dashboard: (http://\S+/)")[1]
+        token = said(r"token: +(\S+)")[1]
+        assert "<html" in ask("")
+        wait_for(lambda: pipelines()["returns"]["state"] == "failing",
+                 what="what fails")
+        wait_for(lambda: json.loads(ask("api/v1/chunks?pipeline=orders"))[
+            "chunks"], what="the backfill")
+        first = pipelines()["customers"]["last_success"]
+        wait_for(lambda: pipelines()["customers"]["last_success"] != first,
+                 what="the next turn")
+    finally:
+        os.killpg(demo.process.pid, signal.SIGTERM)
+        demo.wait()
     assert leftovers() == before
 
 

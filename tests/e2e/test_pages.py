@@ -25,7 +25,7 @@ STANDS_FOR = {"connections": {"shop": "postgresql://app@db/shop",
               "source": {"connection": "shop", "table": "orders"},
               "destination": {"connection": "warehouse", "table": "orders"},
               "watermark": {"strategy": "timestamp", "column": "updated_at"}}
-TOP = {"version", "state", "log", "connections", "defaults", "pipelines"}
+TOP = {"version", "state", "log", "serve", "connections", "defaults", "pipelines"}
 
 
 def named(page):
