@@ -29,6 +29,7 @@ static const struct flag copy_flags[] = {
 	  "read what was loaded again, compare, exit 7 if it differs" },
 	{ "dry-run", 0, FLAG_SWITCH, NULL,
 	  "say what a run would do, and write nothing" },
+	METRICS_FILE_FLAG,
 	{ "row-values", 0, FLAG_SWITCH, NULL,
 	  "show contents of rows in errors, as log.row_values does" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },

@@ -33,6 +33,7 @@ static const struct flag run_flags[] = {
 	  "read what was loaded again, compare, exit 7 if it differs" },
 	{ "dry-run", 0, FLAG_SWITCH, NULL,
 	  "say what a run would do, and write nothing" },
+	METRICS_FILE_FLAG,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 

@@ -3,10 +3,76 @@
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
+#include "cli/sync_run.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/serve/metrics_file.h"
 #include "core/sync/rounds/worker.h"
 
 #define WORKER_INTERVAL_US (30 * US_PER_SECOND)
+/* Metrics are as old at most, and are written no more often. */
+#define WORKER_MEASURE_US  (15 * US_PER_SECOND)
+#define WORKER_MEASURED_US (2 * US_PER_SECOND)
+
+struct worker_view {
+	const struct settings *s;
+	const struct pipeline_settings *const *pipelines;
+	size_t n;
+	struct metrics_file *metrics; /* NULL: none */
+	int64_t measured_us; /* monotonic; 0: never */
+	bool news;
+};
+
+static void worker_measure(struct worker_view *view)
+{
+	struct error err = ERROR_INIT;
+
+	if (view->metrics && metrics_file_write(view->metrics, view->s,
+						view->pipelines, view->n, &err))
+		log_error("%s", err.message);
+	view->measured_us = clock_monotonic_us();
+	view->news = false;
+}
+
+static void worker_looked(void *ctx)
+{
+	struct worker_view *view = ctx;
+	int64_t age = clock_monotonic_us() - view->measured_us;
+
+	if (!view->measured_us || age >= WORKER_MEASURE_US ||
+	    (view->news && age >= WORKER_MEASURED_US))
+		worker_measure(view);
+}
+
+static void worker_follow(const struct run_result *so_far, void *ctx)
+{
+	const struct worker_view *view = ctx;
+
+	metrics_file_follow(view->metrics, so_far);
+}
+
+static void worker_ended(const struct run_result *r, void *ctx)
+{
+	struct worker_view *view = ctx;
+
+	metrics_file_ended(view->metrics, r);
+	view->news = true;
+}
+
+static int worker_open_metrics(const struct arguments *args,
+			       struct worker_view *view,
+			       struct worker_options *options,
+			       struct error *err)
+{
+	if (!arguments_has(args, "metrics-file"))
+		return 0;
+	options->follow = worker_follow;
+	options->ended = worker_ended;
+	options->looked = worker_looked;
+	options->ctx = view;
+	return metrics_file_new(&view->metrics,
+				arguments_text(args, "metrics-file"), err);
+}
 
 static int worker_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
@@ -18,12 +84,17 @@ static int worker_all(const struct arguments *args, const struct settings *s,
 		.once = arguments_has(args, "once"),
 		.share = arguments_number(args, "share"),
 	};
+	struct worker_view view = { .s = s, .pipelines = pipelines, .n = n };
 	struct worker_sums sums;
-	int rc;
+	int rc = worker_open_metrics(args, &view, &options, err);
 
+	if (rc)
+		return rc;
 	if (arguments_has(args, "chunks"))
 		options.interval_us = 0;
 	rc = worker_run(s, pipelines, n, &options, &sums, err);
+	worker_measure(&view);
+	metrics_file_free(view.metrics);
 	if (arguments_has(args, "json"))
 		output_json(json_pack("{s:I, s:I, s:I}", "chunks_done",
 				      (json_int_t)sums.done, "chunks_failed",
@@ -48,6 +119,7 @@ static const struct flag worker_flags[] = {
 	  "has them whole)" },
 	{ "once", 0, FLAG_SWITCH, NULL,
 	  "end when no chunk is left and what is due has been run" },
+	METRICS_FILE_FLAG,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 

@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/stop.h"
 #include "core/base/strbuf.h"
+#include "core/serve/metrics_file.h"
 #include "core/sync/rounds/runner.h"
 #include "core/sync/tasks/rehearsal.h"
 #include "core/sync/tasks/sync.h"
@@ -24,6 +25,8 @@ struct sync_view {
 	bool json, one_line, table;
 	bool failed; /* in the last round; it has been logged */
 	int64_t begun_us; /* the round; monotonic */
+	struct metrics_file *metrics; /* NULL: none */
+	bool measured; /* a round of them was written */
 };
 
 /* In words that tell an empty run from one that did not happen. */
@@ -178,6 +181,8 @@ static void sync_finished(const struct run_result *r, void *ctx)
 	struct sync_view *view = ctx;
 
 	progress_pipeline_end(r->pipeline);
+	if (view->metrics)
+		metrics_file_ended(view->metrics, r);
 	sync_log_letters(r);
 	run_result_log(r);
 	if (!r->error.code && r->guarantee != GUARANTEE_EXACT &&
@@ -255,6 +260,42 @@ static void sync_log_sum(const struct run_result *results, size_t n,
 	strbuf_release(&sb);
 }
 
+static void sync_measure(struct sync_view *view,
+			 const struct pipeline_settings *const *pipelines,
+			 size_t n)
+{
+	struct error err = ERROR_INIT;
+
+	view->measured = true;
+	if (metrics_file_write(view->metrics, view->settings, pipelines, n,
+			       &err))
+		log_error("%s", err.message);
+}
+
+static void sync_measure_round(struct sync_view *view,
+			       const struct run_result *results, size_t n)
+{
+	const struct pipeline_settings **pipelines;
+
+	if (!view->metrics)
+		return;
+	pipelines = xcalloc(n + 1, sizeof(const void *));
+	for (size_t i = 0; i < n; i++)
+		pipelines[i] = results[i].pipeline;
+	sync_measure(view, pipelines, n);
+	free((void *)pipelines);
+}
+
+/* Any thread. */
+static void sync_progress(const struct run_result *so_far, void *ctx)
+{
+	const struct sync_view *view = ctx;
+
+	progress_update(so_far, NULL);
+	if (view->metrics)
+		metrics_file_follow(view->metrics, so_far);
+}
+
 static void sync_round(const struct run_result *results, size_t n, void *ctx)
 {
 	struct sync_view *view = ctx;
@@ -269,6 +310,7 @@ static void sync_round(const struct run_result *results, size_t n, void *ctx)
 		sync_print_table(results, n);
 	if (n > 1)
 		sync_log_sum(results, n, now - view->begun_us);
+	sync_measure_round(view, results, n);
 	view->begun_us = now;
 	progress_round(n);
 	/* Nobody reads the results of a watch any more. */
@@ -297,6 +339,11 @@ static int sync_check_flags(const struct arguments *args, struct error *err)
 		return error_set(err, ERROR_CONFIG,
 				 "--dry-run loads nothing that --verify could "
 				 "look at; leave out one of them");
+	if (arguments_has(args, "dry-run") &&
+	    arguments_has(args, "metrics-file"))
+		return error_set(err, ERROR_CONFIG,
+				 "--dry-run writes nothing, and so no "
+				 "--metrics-file; leave out one of them");
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (arguments_has(args, "dry-run") &&
 		    arguments_has(args, flags[i]))
@@ -328,7 +375,8 @@ int sync_run(const struct arguments *args, const struct settings *s,
 			 .full_refresh = arguments_has(args, "full-refresh"),
 			 .verify = arguments_has(args, "verify"),
 			 .lease = { .wait_us = arguments_number(args, "wait") },
-			 .progress = progress_update },
+			 .progress = sync_progress,
+			 .progress_ctx = &view },
 		.watch_us = arguments_number(args, "watch"),
 		.jobs = (size_t)arguments_number(args, "jobs"),
 		.finished = sync_finished,
@@ -338,6 +386,10 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	};
 	int code = sync_check_flags(args, err);
 
+	if (!code && arguments_has(args, "metrics-file"))
+		code = metrics_file_new(&view.metrics,
+					arguments_text(args, "metrics-file"),
+					err);
 	if (code)
 		return code;
 	if (!task)
@@ -348,6 +400,9 @@ int sync_run(const struct arguments *args, const struct settings *s,
 	progress_round(n);
 	code = runner_run(s, pipelines, n, &options, err);
 	progress_end();
+	if (view.metrics && !view.measured)
+		sync_measure(&view, pipelines, n);
+	metrics_file_free(view.metrics);
 	free((void *)view.renewed);
 	if (view.failed || output_has_failed())
 		error_clear(err);

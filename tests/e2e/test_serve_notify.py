@@ -9,7 +9,10 @@ import threading
 
 import pytest
 
-from bench import EXIT_CONFIG
+import ends
+import workload
+from bench import EXIT_CONFIG, EXIT_DIFFERENT
+from refused_items import poison_some, target  # noqa: F401
 from servers import wait_for
 from test_serve import (configure, fill, logged, outcomes, stop, wait_equal)
 
@@ -287,3 +290,66 @@ def test_bad_configs(tidemark, served, entry, place):
     done = tidemark("status")
     assert done.code == EXIT_CONFIG, done
     assert place in done.err and "tidemark.yaml:" in done.err, done.err
+
+
+def test_dead_letters(tidemark, target, make_receiver):
+    hook = make_receiver()
+    tidemark.top["serve"] = {"listen": "off"}
+    tidemark.top["notify"] = [{"webhook": hook.url}]
+    source, destination = target("sqlite", schedule="every 1s")
+    running = tidemark.start("serve")
+    works(tidemark, "items", 1)
+    poison_some(source)
+    wait_for(lambda: hook.told, what="the word about them")
+    source.execute("UPDATE items SET name = 'again', updated_at = now() "
+                   "WHERE id <= 3")
+    works(tidemark, "items", 2)
+    stop(running)
+    assert hook.events("items") == ["dead_letters"]
+    told = hook.told[0]
+    assert told["counts"]["dead_letters"] >= 1
+    assert "dead-letters list items" in told["message"]
+
+
+def test_differences(tidemark, served, make_receiver):
+    """One that does not ask for them is told that the run failed."""
+    source, destination = served
+    both, failed = make_receiver(), make_receiver()
+    tidemark.pipelines["a"].update(verify="window", schedule="manual")
+    notify(tidemark, {"webhook": both.url},
+           {"webhook": failed.url, "on": "failed"})
+    tidemark.run("a")
+    running = tidemark.start("serve")
+    works(tidemark, "b", 1)
+    # The target changes what it is given.
+    for what in ("INSERT", "UPDATE"):
+        destination.execute(
+            f"CREATE TRIGGER spoil_{what} AFTER {what} ON a "
+            "BEGIN UPDATE a SET quantity = 777 WHERE id = 31; END")
+    workload.fill_items(source, 31, 33, stamp="now()", table="a")
+    workload.settle(source)
+    tidemark("run", "a").expect(EXIT_DIFFERENT)
+    wait_for(lambda: both.told and failed.told, what="both to be told")
+    works(tidemark, "b", 2)
+    stop(running)
+    assert both.events("a") == ["differences"]
+    assert failed.events("a") == ["failed"]
+    assert both.told[0]["code"] == "different"
+
+
+def test_a_store_in_postgres(tidemark, served, own_cluster, make_receiver):
+    source, destination = served
+    hook = make_receiver(lambda n: 500 if n == 1 else 200)
+    server = own_cluster()
+    server.create_database("state")
+    tidemark.top["state"] = ends.PostgresEnd(server, "state").connection()
+    notify(tidemark, {"webhook": hook.url})
+    source.execute("ALTER TABLE b RENAME TO gone")
+    running = [tidemark.start("serve") for _ in range(3)]
+    wait_for(lambda: hook.events("b"), what="the failure")
+    source.execute("ALTER TABLE gone RENAME TO b")
+    wait_for(lambda: len(hook.events("b")) > 1, what="the recovery")
+    wait_equal(source, destination, "a", "b")
+    for each in running:
+        stop(each)
+    assert hook.events("b") == ["failed", "recovered"]

@@ -145,6 +145,12 @@ static bool worker_yields(struct worker *w)
 	return w->yields;
 }
 
+static void worker_ended(const struct worker *w, const struct run_result *r)
+{
+	if (w->options->ended)
+		w->options->ended(r, w->options->ctx);
+}
+
 static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 			 struct chunk *c)
 {
@@ -152,7 +158,9 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 	const struct run_options options = { .lease = worker_terms(w),
 					     .task = &work.task,
 					     .pace_share = w->options->share,
-					     .yields = worker_yields(w) };
+					     .yields = worker_yields(w),
+					     .progress = w->options->follow,
+					     .progress_ctx = w->options->ctx };
 	struct error err = ERROR_INIT;
 	struct run_result result;
 
@@ -172,6 +180,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 		worker_chunk_failed(w, c, &err);
 	}
 	log_set_pipeline("");
+	worker_ended(w, &result);
 	run_result_release(&result);
 	chunk_work_release(&work);
 }
@@ -217,7 +226,9 @@ static int worker_pipeline(struct worker *w, const struct pipeline_settings *p,
 {
 	const struct run_options options = { .task = &sync_task,
 					     .lease = worker_terms(w),
-					     .pace_share = w->options->share };
+					     .pace_share = w->options->share,
+					     .progress = w->options->follow,
+					     .progress_ctx = w->options->ctx };
 	struct error failed = ERROR_INIT;
 	struct run_result result;
 	bool due = false;
@@ -232,6 +243,7 @@ static int worker_pipeline(struct worker *w, const struct pipeline_settings *p,
 	/* A pipeline that somebody else runs is no news. */
 	if (result.outcome != OUTCOME_BUSY)
 		run_result_log(&result);
+	worker_ended(w, &result);
 	run_result_release(&result);
 	return 0;
 }
@@ -272,6 +284,8 @@ static int worker_round(struct worker *w, bool *over, struct error *err)
 			rc = worker_pipeline(w, w->pipelines[i], err);
 	if (!rc && !stop_requested())
 		rc = worker_is_over(w, over, err);
+	if (w->options->looked)
+		w->options->looked(w->options->ctx);
 	if (!rc && !*over)
 		clock_sleep_us(WORKER_LOOK_US);
 	return rc;

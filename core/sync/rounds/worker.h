@@ -8,6 +8,7 @@
 #define TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
 
 #include "core/settings/settings.h"
+#include "core/sync/parts/result.h"
 
 struct crew_room;
 
@@ -22,6 +23,12 @@ struct worker_options {
 			*/
 	/* It has others of its process beside it; NULL: it is alone. */
 	struct crew_room *room;
+	/* Runs and chunks as they go on, and when they have ended; and each
+	 * look for work. May be NULL. */
+	void (*follow)(const struct run_result *so_far, void *ctx);
+	void (*ended)(const struct run_result *r, void *ctx);
+	void (*looked)(void *ctx);
+	void *ctx;
 };
 
 /* The sums of its work. */
