@@ -28,6 +28,9 @@
 #define SERVE_EXPAND_US (10 * US_PER_SECOND)
 /* How long the word about a dead server holds. */
 #define SERVE_REACH_US (15 * US_PER_SECOND)
+/* How long one waits for a run that began before its turn, between two looks.
+ */
+#define SERVE_BUSY_US (5 * US_PER_SECOND)
 /* Clocks that drift are no clocks that were set. */
 #define SERVE_SHIFT_US US_PER_SECOND
 
@@ -54,8 +57,14 @@ static void serve_finished(void *ctx, const struct run_result *r)
 
 	if (turn)
 		turn->taken = false;
-	timetable_begun(&s->table, r->pipeline->name,
-			r->started_us ? r->started_us : now, now);
+	/* A run that began before the turn has not read what came since. The
+	 * store tells of one that began later. */
+	if (r->outcome == OUTCOME_BUSY)
+		timetable_put_off(&s->table, r->pipeline->name,
+				  now + SERVE_BUSY_US);
+	else
+		timetable_begun(&s->table, r->pipeline->name,
+				r->started_us ? r->started_us : now, now);
 	board_ended(s->board, r);
 	s->options->finished(s->options->ctx, r);
 }

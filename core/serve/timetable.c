@@ -69,7 +69,16 @@ void timetable_begun(struct timetable *t, const char *name, int64_t at_us,
 	if (!turn || at_us <= turn->last_us)
 		return;
 	turn->last_us = at_us;
+	turn->not_before_us = 0;
 	turn_plan(turn, now_us);
+}
+
+void timetable_put_off(struct timetable *t, const char *name, int64_t until_us)
+{
+	struct turn *turn = timetable_find(t, name);
+
+	if (turn)
+		turn->not_before_us = until_us;
 }
 
 void timetable_shift(struct timetable *t, int64_t now_us)
@@ -81,14 +90,21 @@ void timetable_shift(struct timetable *t, int64_t now_us)
 			turn->last_us = now_us;
 		if (turn->known_us > now_us)
 			turn->known_us = now_us;
+		turn->not_before_us = 0;
 		turn_plan(turn, now_us);
 	}
+}
+
+static int64_t turn_next(const struct turn *turn)
+{
+	return turn->due_us > turn->not_before_us ? turn->due_us
+						  : turn->not_before_us;
 }
 
 bool turn_is_due(const struct turn *turn, int64_t now_us)
 {
 	return !turn->taken && !turn->paused &&
-	       (turn->asked_us || turn->due_us <= now_us);
+	       (turn->asked_us || turn_next(turn) <= now_us);
 }
 
 int64_t timetable_next(const struct timetable *t)
@@ -102,8 +118,8 @@ int64_t timetable_next(const struct timetable *t)
 			continue;
 		if (turn->asked_us)
 			return 0;
-		if (turn->due_us < next)
-			next = turn->due_us;
+		if (turn_next(turn) < next)
+			next = turn_next(turn);
 	}
 	return next;
 }

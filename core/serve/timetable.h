@@ -17,6 +17,7 @@ struct turn {
 	int64_t known_us; /* here under this schedule since then */
 	int64_t last_us; /* begun last, here or elsewhere; 0: never */
 	int64_t due_us; /* SCHEDULE_NEVER: not by itself */
+	int64_t not_before_us; /* it was put off */
 	bool taken; /* it waits for a job, or runs */
 	/* Somebody asked for a run then, by the store's clock; 0: nobody. */
 	int64_t asked_us;
@@ -40,6 +41,9 @@ struct turn *timetable_find(struct timetable *t, const char *name);
  * one changes nothing. */
 void timetable_begun(struct timetable *t, const char *name, int64_t at_us,
 		     int64_t now_us);
+/* Its turn stays, and is not taken before that time, unless it is begun
+ * elsewhere. */
+void timetable_put_off(struct timetable *t, const char *name, int64_t until_us);
 /* This wall clock was set: what was due by the old one is due anew. */
 void timetable_shift(struct timetable *t, int64_t now_us);
 /* Is it its turn? */

@@ -153,6 +153,32 @@ def test_a_missed_turn_is_made_up_for_once(tidemark, served):
     assert len(starts(tidemark, "a")) == 2
 
 
+def test_behind_a_run_that_began_before_the_turn(
+        tidemark_failpoints, source, make_destination):
+    """It has not read what came since, so the turn comes when it is over."""
+    tidemark, hours = tidemark_failpoints, 2 * 3600 * 10**6
+    destination = make_destination("sqlite")
+    configure(tidemark, source, destination, fill(source, "a", "b"),
+              schedule="every 1h", retry=SHORT)
+    tidemark.run()
+    workload.fill_items(source, 31, 50, stamp="now()", table="a")
+    by_hand = tidemark.start("run", "a",
+                             failpoints="before_watermark=stop@1")
+    wait_for(by_hand.stopped, what="a run in the middle")
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute(f"UPDATE leases SET since = since - {hours}")
+        db.execute(f"UPDATE leases SET until = until + {hours} "
+                   "WHERE name = 'a'")
+    workload.fill_items(source, 51, 60, stamp="now()", table="a")
+    running = tidemark.start("serve")
+    wait_for(lambda: len(starts(tidemark, "b")) == 2, what="the turn of b")
+    by_hand.signal(signal.SIGCONT)
+    assert by_hand.wait().code == EXIT_OK
+    wait_equal(source, destination, "a")
+    stop(running)
+    assert len(starts(tidemark, "a")) == 3 and len(starts(tidemark, "b")) == 2
+
+
 def test_hangup_reads_the_config_anew(tidemark, served):
     source, destination = served
     fill(source, "c")
