@@ -29,7 +29,7 @@ static const struct {
 	{ "versoin: 1\n",
 	  "t.yaml:1:1: unknown key \"versoin\" in the top level; did you mean "
 	  "\"version\"? allowed: version, state, log, jobs, alert, "
-	  "serve, connections, defaults, pipelines" },
+	  "serve, notify, connections, defaults, pipelines" },
 	{ COMPLETE "log: { row_values: 1 }\n",
 	  "t.yaml:7:20: log.row_values: \"1\" is not allowed; allowed: "
 	  "false, true" },
