@@ -184,7 +184,7 @@ static void keeps_paces(void **state)
 {
 	struct store *s = place_open(*state);
 	struct error err = ERROR_INIT;
-	struct pace_record got = { NULL, 0 };
+	struct pace_record got = { .settings = NULL };
 	const char *texts[] = { "{\"a\":\"it's\"}", "{}", NULL };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
