@@ -323,7 +323,9 @@ def test_killed_and_begun_again(tidemark, served):
     running = tidemark.start("serve")
     wait_equal(source, destination, "a", "b")
     stop(running)
-    assert tidemark.run("a").pipeline()["rows_read"] == 0
+    # The tail may be read again, and changes nothing.
+    last = tidemark.run("a").pipeline()
+    assert last["rows_inserted"] == last["rows_updated"] == 0
 
 
 def test_words_to_the_service_manager(tidemark, served):
