@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import threading
+import time
 
 import pytest
 
@@ -339,7 +340,8 @@ def test_differences(tidemark, served, make_receiver):
 
 def test_a_store_in_postgres(tidemark, served, own_cluster, make_receiver):
     source, destination = served
-    hook = make_receiver(lambda n: 500 if n == 1 else 200)
+    # While one process tells, the others look as well.
+    hook = make_receiver(lambda n: time.sleep(1.5) or 200)
     server = own_cluster()
     server.create_database("state")
     tidemark.top["state"] = ends.PostgresEnd(server, "state").connection()
