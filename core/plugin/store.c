@@ -17,6 +17,8 @@ bool store_has_table(const char *name)
 		"paces",
 		"chunks",
 		"choices",
+		"controls",
+		"control_events",
 		"notices",
 	};
 

@@ -98,7 +98,7 @@ static void api_metrics(const struct http_request *r, struct http_reply *out,
 					 : METRICS_PROMETHEUS;
 	const struct board_view *view = board_look(api->board);
 
-	metrics_write(&out->body, form, view->items, view->n);
+	metrics_write(&out->body, form, view);
 	board_leave(api->board);
 	out->type = metrics_type(form);
 }

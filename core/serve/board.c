@@ -42,8 +42,10 @@ static void board_item_forget(struct board_item *item)
 
 static void board_release_items(struct board_item *items, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		board_item_forget(&items[i]);
+		meter_release(&items[i].meter);
+	}
 	free(items);
 }
 
@@ -77,6 +79,7 @@ static int board_compare(const void *a, const void *b)
 static void board_take(struct board_item *to, struct board_item *from)
 {
 	to->meter = from->meter;
+	memset(&from->meter, 0, sizeof(from->meter));
 	to->due_us = from->due_us;
 }
 
@@ -297,6 +300,8 @@ static void board_put(struct board *b, const struct pipeline_settings *p,
 	item->status = *fresh;
 	item->mark = board_mark(fresh->watermark);
 	item->known = true;
+	if (fresh->has_last && *fresh->last.outcome)
+		meter_newest(&item->meter, fresh->last.attempt_id);
 	/* Its parts that borrow from it have moved. */
 	board_show(b, item, clock_now_us());
 }

@@ -1,7 +1,9 @@
 #include "core/serve/meter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
 
@@ -85,10 +87,26 @@ void meter_end(struct meter *m, const struct run_result *r)
 	if (r->outcome == OUTCOME_BUSY || !r->started_us)
 		return;
 	meter_observe(&m->run_seconds, meter_run_bounds, r->elapsed_us);
+	free(m->attempt_id);
+	m->attempt_id = r->attempt_id ? xstrdup(r->attempt_id) : NULL;
 	m->holder_us = meter_holder(r);
 	if (!r->verified.done)
 		return;
 	m->verified = true;
 	m->verified_us = clock_now_us();
 	m->differences = differences_sum(&r->verified.found);
+}
+
+void meter_newest(struct meter *m, const char *attempt_id)
+{
+	if (m->attempt_id && !strcmp(m->attempt_id, attempt_id))
+		return;
+	m->holder_us = 0;
+	m->verified = false;
+}
+
+void meter_release(struct meter *m)
+{
+	free(m->attempt_id);
+	memset(m, 0, sizeof(*m));
 }

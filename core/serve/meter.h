@@ -26,6 +26,7 @@ struct meter {
 	int64_t differences, verified_us; /* by the last look; 0: none yet */
 	bool verified;
 	int64_t holder_us; /* since when a transaction holds the mark; 0 */
+	char *attempt_id; /* the last run's that ended here; or NULL */
 	/* The run that goes on: how much of it is in the sums. */
 	struct run_counts seen;
 	int64_t seen_bytes;
@@ -37,5 +38,9 @@ extern const double meter_run_bounds[METER_BUCKETS];
 /* A run, as far as it is. */
 void meter_follow(struct meter *m, const struct run_result *so_far);
 void meter_end(struct meter *m, const struct run_result *r);
+/* The pipeline's newest run. If another process has had it, what the last one
+ * here found out about the source and the target is no longer so. */
+void meter_newest(struct meter *m, const char *attempt_id);
+void meter_release(struct meter *m);
 
 #endif

@@ -375,12 +375,12 @@ static void metrics_gauges(struct metrics *m)
 }
 
 void metrics_write(struct strbuf *out, enum metrics_form form,
-		   const struct board_item *items, size_t n)
+		   const struct board_view *view)
 {
 	struct metrics m = { .out = out,
 			     .form = form,
-			     .items = items,
-			     .n = n,
+			     .items = view->items,
+			     .n = view->n,
 			     .now_us = clock_now_us() };
 
 	metrics_head(&m, "tidemark_build", "info",
@@ -403,5 +403,10 @@ void metrics_write(struct strbuf *out, enum metrics_form form,
 		      "New tries within runs, by the class of the error.",
 		      metrics_retries);
 	metrics_gauges(&m);
+	if (view->store_error) {
+		metrics_head(&m, "tidemark_store_up", "gauge",
+			     "1 while the state store answers.");
+		strbuf_addf(out, "tidemark_store_up %d\n", !*view->store_error);
+	}
 	strbuf_addstr(out, "# EOF\n");
 }

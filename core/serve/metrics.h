@@ -14,8 +14,8 @@ enum metrics_form { METRICS_PROMETHEUS, METRICS_OPEN };
 
 /* The Content-Type of each. */
 const char *metrics_type(enum metrics_form form);
-/* Items as board_look() gives them. */
+/* As board_look() gives it; its `store_error` NULL: nothing is said of that. */
 void metrics_write(struct strbuf *out, enum metrics_form form,
-		   const struct board_item *items, size_t n);
+		   const struct board_view *view);
 
 #endif

@@ -169,6 +169,7 @@ int metrics_file_write(struct metrics_file *f, const struct settings *s,
 	struct strbuf text = STRBUF_INIT;
 	struct error ignored = ERROR_INIT;
 	struct store *store = NULL;
+	const struct board_view view = { .items = items, .n = n };
 	int rc = 0;
 
 	if (state_look(s->state, &store, &ignored))
@@ -177,7 +178,7 @@ int metrics_file_write(struct metrics_file *f, const struct settings *s,
 		items[i].p = pipelines[i];
 		metrics_file_look(f, &items[i], store);
 	}
-	metrics_write(&text, METRICS_PROMETHEUS, items, n);
+	metrics_write(&text, METRICS_PROMETHEUS, &view);
 	errno = 0;
 	if (metrics_file_put(f->path, text.data, text.len))
 		rc = metrics_file_fail(f->path, ERROR_ACCESS, err);

@@ -5,8 +5,8 @@
 /* The tables of the migrations. */
 #define OWNED_TABLES                                                           \
 	"('" STORE_MIGRATIONS_TABLE "', 'attempts', 'batches', 'choices',\n"   \
-	"  'chunks', 'dead_letters', 'leases', 'notices', 'paces', 'runs', "   \
-	"'watermarks')"
+	"  'chunks', 'control_events', 'controls', 'dead_letters',\n"          \
+	"  'leases', 'notices', 'paces', 'runs', 'watermarks')"
 
 /* Views and triggers of other tables are of others, and nothing runs them. */
 static const char owned_sql[] =

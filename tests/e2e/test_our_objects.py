@@ -7,6 +7,7 @@ import pytest
 
 import workload
 from bench import EXIT_OK, EXIT_SCHEMA, sync_items
+from conftest import ROOT
 from servers import ADMIN, APP, CANARY, scram_secret
 from test_others_objects import as_role
 
@@ -197,3 +198,15 @@ def test_tables_of_another_login(tidemark, source, make_database, roles):
     assert "docs/rights.md" in fix
     admin(destination, re.search("ALTER TABLE .* OWNER TO [^;]*", fix)[0])
     again(tidemark, source)
+
+
+@pytest.mark.parametrize("file", ("core/plugin/store.c",
+                                  "stores/sqlite/owned.c"))
+def test_each_table_of_the_store_is_known_as_ours(file):
+    """A list that a migration was forgotten in would guard one table less."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    made = {name for path in (ROOT / "migrations/sqlite").glob("*.sql")
+            for name in re.findall(r"^CREATE TABLE (\w+)",
+                                   path.read_text(encoding="utf-8"), re.M)}
+    assert len(made) >= 10
+    assert not [name for name in made if not re.search(rf"\b{name}\b", text)]

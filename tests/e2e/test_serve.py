@@ -377,7 +377,8 @@ def test_a_clock_that_is_set(tidemark, served, shift):
     wait_for(lambda: len(starts(tidemark, "a")) > turns + 3, what="turns")
     stop(running)
     times = starts(tidemark, "a")[turns + 1:]
-    assert all(b - a > 500_000 for a, b in zip(times, times[1:])), times
+    # However late they are, no more than one for each second.
+    assert len(times) <= (times[-1] - times[0]) / 1_000_000 + 2, times
 
 
 def status(tidemark, name):

@@ -294,7 +294,7 @@ def test_readiness_is_the_stores(tidemark, own_cluster, served):
     wait_for(lambda: client("/readyz")[0] == 503, what="the word")
     assert client("/healthz")[0] == 200
     assert client.json("/api/v1/pipelines")["serve"]["store"] == "away"
-    assert client("/metrics")[0] == 200
+    assert client.metrics()["tidemark_store_up"] == 0
     assert client("/api/v1/runs")[0] == 503
     server.start()
     wait_for(lambda: client("/readyz")[0] == 200, what="readiness")
@@ -318,7 +318,7 @@ def test_metrics_are_in_both_forms(tidemark, served, accept):
     assert ("tidemark_build", "info") in types or accept is None
     assert 'pipeline="odd \\"name\\"\\\\"' in text
     for line in text.splitlines():
-        assert re.fullmatch(r'#.*|[a-z_]+\{([a-z]+="([^"\\\n]|\\.)*",?)+\} '
+        assert re.fullmatch(r'#.*|tidemark_store_up 1|[a-z_]+\{([a-z]+="([^"\\\n]|\\.)*",?)+\} '
                             r'[-+0-9.e]+', line), line
     labels = set(re.findall(r'[{,]([a-z_]+)="', text))
     assert labels <= {"pipeline", "version", "op", "le", "outcome", "code",
