@@ -1,4 +1,5 @@
-"""Measure many tables: `bench/run --tables [--before BINARY] [--dlt PYTHON]`.
+"""Measure many tables: `bench/run --tables [--before BINARY] [--dlt PYTHON]
+[--ingestr PROGRAM]`.
 
 Jobs: every table is idle, or every table has a small delta. The tables are read
 from Postgres and written to Postgres and to one DuckDB file. A second part puts
@@ -6,7 +7,9 @@ the servers at a distance of 10 and 50 ms, for one pipeline. Content is compared
 after each run. Prints tables for bench/RESULTS.md; writes no file.
 
 `--before` is another build of Tidemark. It gets targets and state of its own.
-`--dlt` names a Python that has dlt[postgres] and its sql_database.
+`--dlt` names a Python that has dlt[postgres] and its sql_database. `--ingestr`
+names the command of a 0.14; what pip installs as 1.x loads a program from
+elsewhere.
 """
 
 import argparse
@@ -173,6 +176,31 @@ class Dlt:
                 f"copied.{table(i)}")).fetchone())) for i in range(self.count)]
 
 
+# Each table is a call of its own: it takes one.
+INGESTR = """
+program=$1 source=$2 target=$3 count=$4
+for ((i = 0; i < count; i++)); do
+	t=$(printf 't%04d' "$i")
+	"$program" ingest --yes --progress log --source-uri "$source" \
+		--source-table "public.$t" --dest-uri "$target" \
+		--dest-table "copied.$t" --primary-key id \
+		--incremental-key updated_at --incremental-strategy merge >&2
+done
+"""
+
+
+class Ingestr(Dlt):
+    """The same tables through ingestr, one after the other."""
+
+    def run(self):
+        env = {k: v for k, v in self.many.env.items() if k != "PYTHONPATH"}
+        env.update(HOME=str(self.dir), INGESTR_DISABLE_TELEMETRY="true")
+        to = self.to if self.engine == "postgres" else f"duckdb:///{self.to}"
+        return peak_run(["bash", "-e", "-c", INGESTR, "ingestr", self.python,
+                         self.source, to, str(self.count)],
+                        env, self.dir / "peak")[:2]
+
+
 def contenders(many, source, engine, count):
     options = many.options
     found = {}
@@ -185,6 +213,9 @@ def contenders(many, source, engine, count):
             ["--jobs", str(jobs)] if jobs else [])
     if options.dlt and count <= 40:  # more would take minutes
         found["dlt"] = Dlt(many, options.dlt, source, engine, count)
+    if options.ingestr and count <= 40:
+        found["ingestr"] = Ingestr(many, options.ingestr, source, engine,
+                                   count)
     return found
 
 
@@ -259,6 +290,8 @@ def main():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--before", help="another build")
     parser.add_argument("--dlt", metavar="PYTHON", help="a Python with dlt")
+    parser.add_argument("--ingestr", metavar="PROGRAM",
+                        help="ingestr's command, 0.14")
     parser.add_argument("--counts", type=lambda s: [int(n) for n in
                                                     s.split(",")],
                         default=[40, 400, 1000])
