@@ -43,10 +43,10 @@ static void wave_skip(void *ctx, size_t i, const struct error *why)
 {
 	struct wave *w = ctx;
 
-	run_result_init(&w->results[i], w->due[i]);
-	w->results[i].error = *why;
-	if (why->code == ERROR_STOPPED)
-		w->results[i].outcome = OUTCOME_STOPPED;
+	/* A stop is no news about the pipeline. */
+	pipeline_skip(w->due[i],
+		      why->code == ERROR_STOPPED ? NULL : w->g->store, why,
+		      &w->results[i]);
 }
 
 static void wave_done(void *ctx, size_t i)

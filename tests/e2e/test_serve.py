@@ -257,6 +257,10 @@ def test_a_server_that_goes_and_comes_back(tidemark, own_cluster, source,
     server.stop("immediate")
     wait_for(lambda: logged(running, "could not be reached a moment ago"),
              what="the word about the server")
+    # Also those that are not tried have failed.
+    wait_for(lambda: [each["state"] for each in tidemark(
+        "status", "--json", *names).json()["pipelines"]]
+             == ["failing"] * len(names), what="all of them to fail")
     turns = len(starts(tidemark, "a"))
     wait_for(lambda: len(starts(tidemark, "a")) > turns + 3,
              what="turns of the other server's pipeline")

@@ -371,3 +371,17 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	log_set_pipeline("");
 	return rc;
 }
+
+void pipeline_skip(const struct pipeline_settings *p, struct store *store,
+		   const struct error *why, struct run_result *out)
+{
+	struct error ignored = ERROR_INIT;
+
+	run_result_init(out, p);
+	out->started_us = clock_now_us();
+	out->begun_us = clock_monotonic_us();
+	pipeline_new_attempt(out);
+	pipeline_outcome(out, why);
+	if (store && ledger_end(store, out, &ignored))
+		log_debug("%s", ignored.message);
+}

@@ -45,4 +45,9 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		 const struct run_options *options, struct run_result *out,
 		 struct error *err);
 
+/* It is not run for this reason, and its history says so: it counts as a run
+ * that failed. `store` may be NULL. */
+void pipeline_skip(const struct pipeline_settings *p, struct store *store,
+		   const struct error *why, struct run_result *out);
+
 #endif
