@@ -10,13 +10,14 @@ import urllib.request
 import pytest
 
 import workload
-from bench import EXIT_CONFIG, EXIT_OK, items_settings
+from bench import EXIT_CONFIG, EXIT_OK, assert_no_secret
 from refused_items import BAD, ids, poison_some, target  # noqa: F401
 from servers import wait_for
 from test_serve import (configure, fill, is_equal, logged, outcomes, starts,
                         status, stop, wait_equal)
 
 TOKEN = "a-token-of-thirty-two-characters"
+ROW = "the-canary-of-a-row"
 
 
 class Client:
@@ -324,3 +325,42 @@ def test_metrics_are_in_both_forms(tidemark, served, accept):
     assert labels <= {"pipeline", "version", "op", "le", "outcome", "code",
                       "class", "reason", "state"}
     stop(running)
+
+
+def test_no_route_tells_a_secret_or_a_row(tidemark, target):
+    """A row's values come with its dead letter alone, and with the token."""
+    tidemark.top["serve"] = {"listen": "127.0.0.1:0", "token": TOKEN}
+    source, destination = target("postgres", schedule="every 1s")
+    source.execute(f"UPDATE items SET name = '{ROW}' WHERE id > 2")
+    poison_some(source)
+    running = tidemark.start("serve")
+    client = Client(running)
+    wait_for(lambda: client.pipeline("items").get("dead_letters") == len(BAD),
+             what="dead letters")
+    assert ROW in str(destination.rows(f"{destination.schema}.items",
+                                       {"name": "text"}))
+    letter = client.json("/api/v1/dead-letters")["dead_letters"][0]["id"]
+    run = client.json("/api/v1/runs?limit=100")["runs"][-1]["run_id"]
+    posts = [f"/api/v1/{path}" for path in (
+        "pipelines/items/run", "pipelines/items/pause",
+        "pipelines/items/resume", f"dead-letters/{letter}/replay",
+        f"runs/{run}/replay")]
+    told = {}
+    for path in ("/", "/metrics", "/healthz", "/readyz", "/api/v1/pipelines",
+                 "/api/v1/pipelines?brief=1", "/api/v1/runs",
+                 f"/api/v1/runs/{run}", "/api/v1/dead-letters",
+                 "/api/v1/chunks?pipeline=items",
+                 "/api/v1/series?pipeline=items",
+                 "/api/v1/pace?pipeline=items", "/api/v1/nothing"):
+        told[path] = client(path)[1]
+    for path in posts:
+        told[path] = client(path, {})[1]
+    for path, text in told.items():
+        assert ROW not in text and TOKEN not in text, path
+        assert_no_secret(text, path)
+    path = f"/api/v1/dead-letters/{letter}"
+    assert client(path, token=None)[0] == 401
+    assert ROW in client(path)[1]
+    done = stop(running)
+    assert ROW not in done.err and TOKEN not in done.err
+    assert_no_secret(done.err, "the log")
