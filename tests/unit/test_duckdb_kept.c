@@ -51,7 +51,7 @@ static void test_statements_of_another_session(void **state)
 		{ "UPDATE d SET n = 2", "d" },
 	};
 	struct file *f = *state;
-	struct duck *one, *other;
+	struct duck *one = NULL, *other = NULL;
 
 	kept_open(f, &one, &other);
 	kept_expect(f, one, "");
@@ -67,7 +67,7 @@ static void test_statements_of_another_session(void **state)
 static void test_statements_in_transactions(void **state)
 {
 	struct file *f = *state;
-	struct duck *one, *other;
+	struct duck *one = NULL, *other = NULL;
 
 	kept_open(f, &one, &other);
 	kept_exec(f, other, "CREATE TABLE a (n INTEGER)");
@@ -134,7 +134,7 @@ static void test_rows_that_another_session_changes(void **state)
 		{ "TRUNCATE a", "" },
 	};
 	struct file *f = *state;
-	struct duck *one, *other;
+	struct duck *one = NULL, *other = NULL;
 
 	kept_open(f, &one, &other);
 	kept_exec(f, other, "CREATE TABLE a (n INTEGER)");
@@ -152,7 +152,7 @@ static void test_rows_that_another_session_changes(void **state)
 static void test_rows_of_a_transaction(void **state)
 {
 	struct file *f = *state;
-	struct duck *one, *other;
+	struct duck *one = NULL, *other = NULL;
 
 	kept_open(f, &one, &other);
 	kept_exec(f, other, "CREATE TABLE a AS SELECT 1 AS n");
@@ -183,7 +183,7 @@ static void test_questions_about_rows(void **state)
 {
 	struct file *f = *state;
 	struct strbuf rows = STRBUF_INIT;
-	struct duck *one, *other;
+	struct duck *one = NULL, *other = NULL;
 
 	kept_open(f, &one, &other);
 	kept_exec(f, other, "CREATE TABLE a AS SELECT 1 AS n");
@@ -210,7 +210,7 @@ static void test_questions_about_rows(void **state)
 static void test_another_file_of_that_name(void **state)
 {
 	struct file *f = *state;
-	struct duck *one, *other;
+	struct duck *one = NULL, *other = NULL;
 
 	kept_open(f, &one, &other);
 	kept_exec(f, other, "CREATE TABLE a (n INTEGER)");

@@ -303,7 +303,7 @@ static void test_zero_dates(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct source_spec spec;
-		struct settings s;
+		struct settings s = { 0 };
 		struct error err = ERROR_INIT;
 		char *text = xstrfmt(
 			CONNECTIONS
@@ -345,7 +345,7 @@ static void test_lookup(void **state)
 static void test_serve(void **state)
 {
 	struct error err = ERROR_INIT;
-	struct settings s;
+	struct settings s = { 0 };
 
 	(void)state;
 	assert_int_equal(config_text(&s, COMPLETE, false, &err), 0);
@@ -381,7 +381,7 @@ static void test_serve_token_file(void **state)
 		       path);
 	for (int open = 0; open < 2; open++) {
 		struct error err = ERROR_INIT;
-		struct settings s;
+		struct settings s = { 0 };
 		FILE *file = fopen(path, "w");
 
 		assert_non_null(file);
