@@ -43,8 +43,6 @@ static const char note_sql[] =
 	"                            detail)\n"
 	"VALUES ($1, @, $2, $3, $4, $5)";
 
-static const char prune_sql[] = "DELETE FROM control_events WHERE at < $1";
-
 void control_list_release(struct control_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -139,12 +137,4 @@ int store_control_begun(struct store *s, const char *pipeline, int64_t asked_at,
 	const char *params[] = { pipeline, store_number(at, asked_at) };
 
 	return store_exec(s, begun_sql, params, ARRAY_SIZE(params), err);
-}
-
-int store_control_prune(struct store *s, int64_t before_us, struct error *err)
-{
-	char at[STORE_NUMBER_SIZE];
-	const char *params[] = { store_number(at, before_us) };
-
-	return store_exec(s, prune_sql, params, ARRAY_SIZE(params), err);
 }

@@ -41,7 +41,5 @@ int store_control_note(struct store *s, const char *pipeline, const char *who,
 /* The run that was asked for then is begun; a later wish stays. */
 int store_control_begun(struct store *s, const char *pipeline, int64_t asked_at,
 			struct error *err);
-/* Forget what was done before that. */
-int store_control_prune(struct store *s, int64_t before_us, struct error *err);
 
 #endif

@@ -216,6 +216,9 @@ static const char prune_chunks_sql[] =
 	"  WHERE o.backfill_id = chunks.backfill_id\n"
 	"    AND (o.state <> 'done' OR o.ended_at >= $1))";
 
+static const char prune_events_sql[] =
+	"DELETE FROM control_events WHERE at < $1";
+
 static int history_close(struct store *s, const struct attempt *a, bool gone,
 			 struct error *err)
 {
@@ -330,7 +333,8 @@ int store_history_prune(struct store *s, int64_t keep_us, struct error *err)
 	const char *params[] = { store_number(before,
 					      clock_now_us() - keep_us) };
 	const char *steps[] = { prune_batches_sql, prune_attempts_sql,
-				prune_runs_sql, prune_chunks_sql };
+				prune_runs_sql, prune_chunks_sql,
+				prune_events_sql };
 	bool old = false;
 	int rc = store_run(s, old_sql, params, 1, "t", store_note_any, &old,
 			   err);

@@ -121,7 +121,9 @@ def test_several_at_each_engine(tidemark, make_source, make_destination, of,
         workload.update_items(source, f"id > {first} AND id <= {first + 20}",
                               "quantity = quantity",
                               f"2024-01-01 00:00:{first // 20:02}")
-    sync_items(tidemark, source, destination, "timestamp", batch={"rows": 7})
+    # Each batch takes long there.
+    sync_items(tidemark, source, destination, "timestamp",
+               batch={"rows": 20 if to == "clickhouse" else 7})
     tidemark.run()
     if to == "clickhouse":
         destination.execute("ALTER TABLE items_raw DELETE WHERE id % 3 = 0 "

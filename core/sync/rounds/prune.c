@@ -2,7 +2,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/store/controls.h"
 #include "core/store/history.h"
 #include "core/sync/letters/desk.h"
 
@@ -24,9 +23,6 @@ void prune_history(const struct settings *s, struct store *store,
 			 ? store_history_prune(store, s->state_keep_us, &err)
 			 : 0;
 
-	if (!rc && s->state_keep_us)
-		rc = store_control_prune(
-			store, clock_now_us() - s->state_keep_us, &err);
 	for (size_t i = 0; !rc && s->state_letters_us && i < n; i++)
 		rc = letter_desk_expire(store, pipelines[i]->name,
 					s->state_letters_us, &err);
