@@ -104,8 +104,8 @@ int store_batch_save(struct store *s, const struct batch_record *b,
 int store_attempts_close(struct store *s, const char *pipeline,
 			 struct error *err);
 /* Forget runs and attempts that began more than `keep_us` ago, but for the
- * newest of each pipeline, and backfills that ended before that, and wishes of
- * people. Dead letters stay. */
+ * newest of each pipeline. Backfills that ended before that go, too, and who
+ * asked for what. Dead letters stay. */
 int store_history_prune(struct store *s, int64_t keep_us, struct error *err);
 /* Thin out the runs that found nothing new. It is about those that began in the
  * `span_us` before `keep_us` ago. Between two others of the kind, the
