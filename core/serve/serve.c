@@ -49,14 +49,35 @@ struct serve {
 	int64_t ahead_us; /* the store's clock less ours */
 };
 
+/* The wish for a run is met, by this process or since then by another. It is
+ * not by a run that goes on elsewhere: that one may have begun before it. If it
+ * cannot be crossed out now it is met again, to no avail: its turn is taken. */
+static void serve_meet(struct serve *s, struct turn *turn,
+		       const struct run_result *r)
+{
+	struct error err = ERROR_INIT;
+	int64_t met = turn->meets_us;
+
+	turn->meets_us = 0;
+	if (!met || (r->outcome == OUTCOME_BUSY && r->held_by))
+		return;
+	if (turn->asked_us <= met)
+		turn->asked_us = 0;
+	if (store_control_begun(s->now->store, turn->p->name, met, &err))
+		log_debug("%s", err.message);
+	error_clear(&err);
+}
+
 static void serve_finished(void *ctx, const struct run_result *r)
 {
 	struct serve *s = ctx;
 	struct turn *turn = timetable_find(&s->table, r->pipeline->name);
 	int64_t now = clock_now_us();
 
-	if (turn)
+	if (turn) {
 		turn->taken = false;
+		serve_meet(s, turn, r);
+	}
 	/* A run that began before the turn has not read what came since. The
 	 * store tells of one that began later. */
 	if (r->outcome == OUTCOME_BUSY)
@@ -213,19 +234,6 @@ static void serve_watch_clock(struct serve *s)
 	s->apart_us = apart;
 }
 
-/* A wish that cannot be crossed out now is met again, to no avail: its turn is
- * taken. */
-static void serve_take(struct serve *s, struct turn *turn)
-{
-	struct error err = ERROR_INIT;
-
-	if (turn->asked_us && store_control_begun(s->now->store, turn->p->name,
-						  turn->asked_us, &err))
-		log_debug("%s", err.message);
-	turn->taken = true;
-	turn->asked_us = 0;
-}
-
 /* All that are due, as one wave. */
 static void serve_begin(struct serve *s)
 {
@@ -243,7 +251,9 @@ static void serve_begin(struct serve *s)
 			continue;
 		turns[n] = turn->asked_us ? turn->asked_us
 					  : turn->due_us + s->ahead_us;
-		serve_take(s, turn);
+		turn->taken = true;
+		turn->meets_us = turn->asked_us;
+		turn->asked_us = 0;
 		due[n++] = turn->p;
 	}
 	if (n)

@@ -21,6 +21,7 @@ struct turn {
 	bool taken; /* it waits for a job, or runs */
 	/* Somebody asked for a run then, by the store's clock; 0: nobody. */
 	int64_t asked_us;
+	int64_t meets_us; /* the wish that its run meets; 0: none */
 	bool paused;
 };
 

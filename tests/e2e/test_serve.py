@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sqlite3
+import time
 
 import pytest
 
@@ -470,6 +471,29 @@ def test_a_run_that_is_asked_for(tidemark, served):
     assert len(starts(tidemark, "a")) == 1
     with sqlite3.connect(tidemark.state_file) as db:
         assert db.execute("SELECT asked_at FROM controls").fetchall() == [(0,)]
+
+
+def test_a_run_that_is_asked_for_while_one_goes_on(tidemark, served):
+    """It has not read what came since, so another one follows."""
+    source, destination = served
+    tidemark.pipelines["a"]["schedule"] = "manual"
+    tidemark.pipelines["a"]["batch"] = {"rows": 1}
+    tidemark.pipelines["a"]["pace"] = {"rows_per_second": 10}
+    tidemark.write_config()
+    by_hand = tidemark.start("run", "a")
+    wait_for(lambda: state_rows(tidemark) > 0, what="a run in the middle")
+    with sqlite3.connect(tidemark.state_file) as db:
+        db.execute("INSERT INTO controls VALUES ('a', 0, '', '', ?, 'ann')",
+                   [int(time.time() * 1_000_000)])
+    workload.fill_items(source, 31, 40, stamp="now()", table="a")
+    running = tidemark.start("serve")
+    assert by_hand.wait().code == EXIT_OK
+    wait_equal(source, destination, "a")
+    wait_for(lambda: len(starts(tidemark, "a")) == 2, what="the run")
+    turns = len(starts(tidemark, "b"))
+    wait_for(lambda: len(starts(tidemark, "b")) > turns + 2, what="turns of b")
+    stop(running)
+    assert len(starts(tidemark, "a")) == 2
 
 
 def test_late_by_its_schedule(tidemark, served):
