@@ -204,6 +204,23 @@ static bool talk_begin(struct pg *pg)
 	       PQenterPipelineMode(pg->conn);
 }
 
+/* A message that is sent once more, by a session in place of a lost one, is
+ * sent whole. Later questions may go by what earlier ones left behind in the
+ * transaction. */
+static void talk_forget(struct pg_questions *q)
+{
+	for (size_t i = 0; q && i < q->n; i++) {
+		struct pg_asked *a = &q->items[i];
+
+		if (a->given)
+			continue;
+		PQclear(a->answer);
+		a->answer = NULL;
+		free(a->failed);
+		a->failed = NULL;
+	}
+}
+
 /* Settings have a transaction of their own, which no question can undo. */
 static int talk_once(struct pg *pg, struct pg_questions *q, struct error *err)
 {
@@ -231,6 +248,7 @@ static int talk_all(struct pg *pg, void *questions, struct error *err)
 {
 	if (atomic_load(&pg->waiter.interrupted))
 		return pg_stopped(pg, err);
+	talk_forget(questions);
 	return talk_once(pg, questions, err);
 }
 

@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/pg_ahead.h"
 #include "connectors/postgres/columns.h"
 #include "connectors/postgres/computed.h"
 #include "connectors/postgres/indexes.h"
 #include "core/base/alloc.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
 
 static bool layout_mark_fits(const struct source_column *c,
 			     enum strategy strategy)
@@ -130,7 +133,6 @@ static int layout_check_constants(struct pg *pg, const struct source_layout *l,
 	return rc;
 }
 
-/* The table as the catalog has it. */
 static int layout_look(struct pg *pg, const struct source_spec *source,
 		       struct source_layout *out, struct error *err)
 {
@@ -139,10 +141,28 @@ static int layout_look(struct pg *pg, const struct source_spec *source,
 					       &out->table, err);
 
 	if (!rc)
+		rc = failpoint("table_found", err);
+	if (!rc)
 		rc = postgres_source_indexes_find(pg, relation.oid, out, err);
 	return rc ? rc
 		  : postgres_source_columns_read(pg, &relation, source, out,
 						 err);
+}
+
+/* The table as the catalog has it. If it is replaced by another of its name
+ * between two questions, the first one's number has no columns any more. Only
+ * a second look, with no answer from before, tells a table without columns. */
+static int layout_find(struct pg *pg, const struct source_spec *source,
+		       struct source_layout *out, struct error *err)
+{
+	int rc = layout_look(pg, source, out, err);
+
+	if (rc || out->n_all > source->n_expressions)
+		return rc;
+	log_debug("%s: no columns were told; asked again", source->table);
+	pg_ahead_drop(pg);
+	source_layout_release(out);
+	return layout_look(pg, source, out, err);
 }
 
 /* No column is the mark of strategy xmin. */
@@ -169,7 +189,7 @@ int postgres_source_layout_read(struct pg *pg, const struct source_spec *source,
 
 	memset(out, 0, sizeof(*out));
 	out->mark = -1;
-	rc = layout_look(pg, source, out, err);
+	rc = layout_find(pg, source, out, err);
 	if (!rc)
 		rc = layout_choose(out, source, mark, err);
 	if (!rc && out->mark >= 0 && mark->strategy == STRATEGY_TIMESTAMP)

@@ -29,7 +29,7 @@ static const char *const failpoint_names[] = {
 	"streams_queued",  "streams_loaded",  "streams_written",
 	"state_saved",	   "stage_dropped",   "lease_released",
 	"mid_alter",	   "in_recovery",     "piece_loaded",
-	"letters_saved",
+	"letters_saved",   "table_found",
 };
 
 static const char *const failpoint_actions[] = { "kill", "error", "hang",

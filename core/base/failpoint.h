@@ -25,7 +25,7 @@
  *
  *     commit_sent commit_acked streams_queued streams_loaded streams_written
  *     state_saved stage_dropped lease_released mid_alter in_recovery
- *     piece_loaded letters_saved */
+ *     piece_loaded letters_saved table_found */
 #ifdef TIDEMARK_FAILPOINTS
 int failpoint(const char *name, struct error *err);
 #else

@@ -52,10 +52,10 @@ def write(tidemark, ends, strategy="timestamp"):
     return tidemark.write_config()
 
 
-def paused(tidemark):
+def paused(tidemark, failpoints="first_row=stop@1"):
     """The first pipeline has asked about all, and has read its first row."""
     run = tidemark.start("run", "--jobs", "1", "--json",
-                         failpoints="first_row=stop@1")
+                         failpoints=failpoints)
     wait_for(lambda: run.stopped() or not run.alive(), step=0.01,
              what="the failpoint")
     return run
@@ -88,6 +88,31 @@ def test_target_changes_in_between(tidemark_failpoints, ends, change):
     run.signal(signal.SIGCONT)
     run.wait().expect(EXIT_OK)
     check_tables(*ends, n=TABLES)
+
+
+def test_replaced_between_two_questions(tidemark_failpoints, ends):
+    """The number that the table had has no columns any more."""
+    source, destination = ends
+    tidemark = write(tidemark_failpoints, ends)
+    # Its type has to be known before the columns are asked for.
+    tidemark.pipelines["p5"]["source"]["expressions"] = {"twice": "seq * 2"}
+    tidemark.pipelines = {"p5": tidemark.pipelines["p5"]}
+    tidemark.write_config()
+    run = paused(tidemark, "table_found=stop@1")
+    assert run.stopped()
+    source.execute(*CHANGES["replaced"].split("; "))
+    run.signal(signal.SIGCONT)
+    run.wait().expect(EXIT_OK)
+    assert destination.query("SELECT id, note, twice FROM t5") == \
+        [(7, "other", 14)]
+
+
+def test_a_table_without_columns(tidemark, ends):
+    """It is looked at twice before it is believed."""
+    ends[0].execute("DROP TABLE t5", "CREATE TABLE t5 ()")
+    write(tidemark, ends)
+    done = tidemark("run", "p5").expect(EXIT_SCHEMA)
+    assert "has no columns" in done.err
 
 
 def test_one_that_cannot_be_asked_about(tidemark, ends):

@@ -12,10 +12,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("cli", "clients", "connectors", "core", "destinations", "stores")
 ACTIONS = ("kill", "error", "hang", "stop")
 MODES = ("upsert", "append", "delete_insert", "replace")
-# Met only where rows are refused, test_crash_dead_letters.py, or by a load in
-# streams, test_streams.py.
+# Met only where rows are refused, test_crash_dead_letters.py, by a load in
+# streams, test_streams.py, or by a source in PostgreSQL, test_foresight.py.
 ELSEWHERE = ("piece_loaded", "letters_saved", "streams_queued",
-             "streams_loaded", "streams_written")
+             "streams_loaded", "streams_written", "table_found")
 STRATEGIES = {"postgres": ("timestamp", "xmin", "sequence"),
               "mariadb": ("timestamp", "sequence"),
               "mysql": ("timestamp", "sequence"),
