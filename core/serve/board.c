@@ -10,7 +10,8 @@
 #include "core/store/session.h"
 #include "core/sync/parts/state.h"
 
-/* A pipeline that another process may have run is looked at so often. */
+/* A pipeline that another process may have run is looked at so often, at
+ * least. */
 #define BOARD_LOOK_US (30 * US_PER_SECOND)
 /* Between two looks for news, and at a store that was away. */
 #define BOARD_PAUSE_US (US_PER_SECOND / 2)
@@ -215,23 +216,45 @@ struct generation *board_generation(struct board *b)
 	return g;
 }
 
-/* Lock held. The next to look at: one with news, else the one that was looked
- * at longest ago, if that is long; NULL. */
+/* How old a look may be. Another process may have run it meanwhile: nobody is
+ * to be called late, or failing, by a look that is too old. */
+static int64_t board_patience_us(const struct board_item *item, int64_t now_us)
+{
+	const struct health *h = &item->status.health;
+	int64_t us = BOARD_LOOK_US;
+
+	if (!item->known || h->state == HEALTH_PAUSED)
+		return us;
+	if (h->state == HEALTH_FAILING && item->status.interval_us > 0)
+		us = item->status.interval_us;
+	if (h->state != HEALTH_FAILING && h->late_us > 0 &&
+	    now_us - h->last_success > h->late_us / 3 * 2)
+		us = h->late_us / 6;
+	if (us < BOARD_PAUSE_US)
+		return BOARD_PAUSE_US;
+	return us < BOARD_LOOK_US ? us : BOARD_LOOK_US;
+}
+
+/* Lock held. The next to look at: one with news, else the one whose look is
+ * too old by most; NULL. */
 static struct board_item *board_next(struct board *b)
 {
-	struct board_item *oldest = NULL;
+	int64_t mono = clock_monotonic_us(), now = clock_now_us(), most = 0;
+	struct board_item *next = NULL;
 
 	for (size_t i = 0; i < b->view.n; i++) {
 		struct board_item *item = &b->view.items[i];
+		int64_t over;
 
 		if (item->stale || !item->looked_us)
 			return item;
-		if (!oldest || item->looked_us < oldest->looked_us)
-			oldest = item;
+		over = mono - item->looked_us - board_patience_us(item, now);
+		if (over >= most) {
+			most = over;
+			next = item;
+		}
 	}
-	if (oldest && clock_monotonic_us() - oldest->looked_us < BOARD_LOOK_US)
-		return NULL;
-	return oldest;
+	return next;
 }
 
 /* The thread's store, of the pipelines in force. */

@@ -364,3 +364,23 @@ def test_no_route_tells_a_secret_or_a_row(tidemark, target):
     done = stop(running)
     assert ROW not in done.err and TOKEN not in done.err
     assert_no_secret(done.err, "the log")
+
+
+def test_runs_of_another_process_are_seen_in_time(tidemark, served):
+    """Nobody is late by a look that is too old: counted in turns of the other
+    process, for clocks say little on a busy machine."""
+    source, destination = served
+    other = tidemark.start("serve")
+    tidemark.pipelines["a"].update(schedule="manual", alert={"late": "3s"})
+    tidemark.write_config()
+    running = tidemark.start("serve")
+    client = Client(running)
+    name = 'tidemark_last_success_timestamp_seconds{pipeline="a"}'
+    wait_for(lambda: client.metrics().get(name), what="a run")
+    seen, turns = set(), len(starts(tidemark, "a"))
+    while len(starts(tidemark, "a")) < turns + 20:
+        seen.add(client.metrics()[name])
+        time.sleep(0.1)
+    stop(running)
+    stop(other)
+    assert len(seen) >= 4, seen
