@@ -26,6 +26,8 @@
 #define NOTIFY_AGAIN_US (2 * US_PER_SECOND)
 /* Another process is at it, or it rests. */
 #define NOTIFY_HELD_US (US_PER_SECOND / 2)
+/* How many attempts of a run are looked through for its counts. */
+#define NOTIFY_LOOK_BACK 50
 
 struct notify_item {
 	const struct pipeline_settings *p;
@@ -243,14 +245,40 @@ static int notify_refused(struct notify_look *look,
 				    err);
 }
 
+/* The attempt that the status names. The newest one is another while a run
+ * goes on. */
+static const struct attempt *notify_counted(struct notify_look *look,
+					    struct attempt_list *list)
+{
+	const struct health *h = &look->status.health;
+	const struct run_filter filter = { .run_id = h->run_id,
+					   .limit = NOTIFY_LOOK_BACK };
+	const struct attempt *last = &look->status.last;
+	struct error ignored = ERROR_INIT;
+
+	if (!h->attempt_id || !last->attempt_id ||
+	    !strcmp(h->attempt_id, last->attempt_id))
+		return last;
+	if (store_attempts_list(look->n->store, &filter, list, &ignored))
+		log_debug("%s", ignored.message);
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(h->attempt_id, list->items[i].attempt_id))
+			return &list->items[i];
+	return last;
+}
+
 static int notify_tell(struct notify_look *look, const struct notify_change *c,
 		       enum notify_event event, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	char *text = notice_text(event, &look->status, look->g->s.row_values);
+	struct attempt_list list = { NULL, 0, 0 };
+	char *text =
+		notice_text(event, &look->status, notify_counted(look, &list),
+			    look->g->s.row_values);
 	int rc = notify_send(&look->g->s.notify[c->t], look->n->post, text,
 			     &why);
 
+	attempt_list_release(&list);
 	free(text);
 	if (rc)
 		return notify_refused(look, c, &why, err);

@@ -31,10 +31,11 @@ enum notify_state notice_judge(const struct notify_settings *to,
 			       const struct status_result *status);
 /* The event by which a receiver learns the change; NOTIFY_EVENTS: none. */
 enum notify_event notice_event(enum notify_state from, enum notify_state to);
-/* The notification as a JSON text; caller frees. `values`: messages may have
- * contents of rows, which are left out. */
+/* The notification as a JSON text; caller frees. `counted` is the attempt that
+ * the status names. `values`: messages may have contents of rows, which are
+ * left out. */
 char *notice_text(enum notify_event event, const struct status_result *status,
-		  bool values);
+		  const struct attempt *counted, bool values);
 
 /* Send it; 0 when the receiver has taken it. */
 int notify_send(const struct notify_settings *to, post_function post,

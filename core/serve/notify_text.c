@@ -90,10 +90,8 @@ enum notify_event notice_event(enum notify_state from, enum notify_state to)
 	}
 }
 
-static json_t *notice_counts(const struct status_result *s)
+static json_t *notice_counts(const struct attempt *a, int64_t letters)
 {
-	const struct attempt *a = &s->last;
-
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "batches",
 			 (json_int_t)a->batches, "rows_read",
 			 (json_int_t)a->rows_read, "rows_inserted",
@@ -102,7 +100,7 @@ static json_t *notice_counts(const struct status_result *s)
 			 (json_int_t)a->rows_unchanged, "rows_deleted",
 			 (json_int_t)a->rows_deleted, "rows_dead_lettered",
 			 (json_int_t)a->rows_dead_lettered, "dead_letters",
-			 (json_int_t)(s->letters > 0 ? s->letters : 0));
+			 (json_int_t)(letters > 0 ? letters : 0));
 }
 
 static char *notice_message(enum notify_event event,
@@ -135,19 +133,19 @@ static char *notice_message(enum notify_event event,
 }
 
 char *notice_text(enum notify_event event, const struct status_result *s,
-		  bool values)
+		  const struct attempt *counted, bool values)
 {
 	const struct health *h = &s->health;
 	char *message = notice_message(event, s, values), *text;
 	bool failed = event == NOTIFY_FAILED || event == NOTIFY_DIFFERENCES;
 	int64_t since = event == NOTIFY_LETTERS ? s->asked_us : h->since;
-	json_t *json =
-		json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s, s:o}",
-			  "event", notify_event_name(event), "pipeline",
-			  s->pipeline->name, "since", json_text_time(since),
-			  "run_id", h->run_id, "attempt_id", h->attempt_id,
-			  "code", failed ? h->error_code : NULL, "message",
-			  message, "counts", notice_counts(s));
+	json_t *json = json_pack(
+		"{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s, s:o}", "event",
+		notify_event_name(event), "pipeline", s->pipeline->name,
+		"since", json_text_time(since), "run_id", h->run_id,
+		"attempt_id", h->attempt_id, "code",
+		failed ? h->error_code : NULL, "message", message, "counts",
+		notice_counts(counted, s->letters));
 
 	text = json_dumps(json, JSON_COMPACT);
 	json_decref(json);

@@ -67,6 +67,27 @@ static struct health plain(const struct standing *s)
 	return judge(s, (struct health_facts){ .lag_us = 0 });
 }
 
+/* A run that goes on is not the one that failed, or caught up. */
+static void test_names_the_run_that_made_it_so(void **state)
+{
+	struct standing s = { .of = { { .known = false } } };
+	const struct health_facts leased = { .leased = true };
+
+	(void)state;
+	fails(&s);
+	set(&s, STANDING_NEWEST, RUNNING, AGO(1));
+	s.of[STANDING_NEWEST].attempt_id = (char *)"newest";
+	assert_string_equal(judge(&s, leased).attempt_id, "a");
+	/* Nobody has it any more: that one failed. */
+	assert_string_equal(plain(&s).attempt_id, "newest");
+	memset(&s, 0, sizeof(s));
+	works(&s);
+	set(&s, STANDING_NEWEST, RUNNING, AGO(1));
+	s.of[STANDING_NEWEST].attempt_id = (char *)"newest";
+	assert_string_equal(judge(&s, leased).attempt_id, "a");
+	assert_string_equal(judge(&s, leased).run_id, "r");
+}
+
 static void test_never_run(void **state)
 {
 	const struct standing s = { .of = { { .known = false } } };
@@ -324,6 +345,7 @@ static void test_late_by_schedule(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_the_run_that_made_it_so),
 		cmocka_unit_test(test_never_run),
 		cmocka_unit_test(test_ok_since_it_was_mended),
 		cmocka_unit_test(test_failing),

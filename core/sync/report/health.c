@@ -202,6 +202,20 @@ static void health_find_lag(const struct health_facts *f, struct health *out)
 		out->lag_reason = "not known";
 }
 
+/* The run that the state is about: another one may have begun behind it. */
+static const struct standing_attempt *health_run(const struct health_facts *f,
+						 enum health_state state)
+{
+	const struct standing_attempt *of = f->standing->of;
+
+	if (state == HEALTH_FAILING && of[STANDING_FAILED].known &&
+	    !health_is_cut_off(f->standing, f->leased))
+		return &of[STANDING_FAILED];
+	if (state == HEALTH_OK && of[STANDING_SUCCESS].known)
+		return &of[STANDING_SUCCESS];
+	return &of[STANDING_NEWEST];
+}
+
 void health_judge(const struct health_facts *facts, const json_t *hold,
 		  struct health *out)
 {
@@ -212,10 +226,10 @@ void health_judge(const struct health_facts *facts, const json_t *hold,
 	out->late_us = facts->late_us;
 	out->next_due = facts->next_due;
 	out->last_success = of[STANDING_SUCCESS].ended_at;
-	out->run_id = of[STANDING_NEWEST].run_id;
-	out->attempt_id = of[STANDING_NEWEST].attempt_id;
 	health_find_waits(facts, hold, out);
 	out->state = health_find_state(facts, out);
+	out->run_id = health_run(facts, out->state)->run_id;
+	out->attempt_id = health_run(facts, out->state)->attempt_id;
 	if (!out->error_message && out->waiting.reason && facts->leased &&
 	    health_is_retried(&of[STANDING_NEWEST]))
 		health_set_error(out, of[STANDING_NEWEST].error_code,

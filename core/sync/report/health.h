@@ -61,7 +61,8 @@ struct health {
 	const char *lag_reason;
 	/* The error of a pipeline that fails or tries again; NULL: none. */
 	const char *error_code, *error_message;
-	const char *run_id, *attempt_id; /* the newest's, or NULL */
+	/* The run that made the state so, else the newest; or NULL. */
+	const char *run_id, *attempt_id;
 	struct health_wait waiting, paused;
 	int64_t late_us, next_due;
 };
