@@ -106,26 +106,31 @@ class Plain(threading.Thread):
         self.server.serve_forever()
 
 
-class Prometheus:
-    """One that scrapes each second. Its alerts wait for nothing."""
+def hasty(text):
+    """Rules whose alerts wait for nothing."""
+    return re.sub(r"^ +for: .*\n", "", text, flags=re.M)
 
-    def __init__(self, directory, jobs, token):
+
+class Prometheus:
+    """One that scrapes each second. `jobs`: the addresses of each. `change`
+    makes its rules from those that are shipped."""
+
+    def __init__(self, directory, jobs, token, change=hasty):
         self.dir = directory
         self.dir.mkdir()
         self.process = None
         self.url = f"http://127.0.0.1:{free_port()}"
         (self.dir / "token").write_text(token + "\n", encoding="ascii")
-        text = RULES.read_text(encoding="utf-8")
         (self.dir / "rules.yml").write_text(
-            re.sub(r"^ +for: .*\n", "", text, flags=re.M), encoding="utf-8")
+            change(RULES.read_text(encoding="utf-8")), encoding="utf-8")
         config = {"global": {"scrape_interval": "1s",
                              "evaluation_interval": "1s"},
                   "rule_files": ["rules.yml"],
                   "scrape_configs": [
                       {"job_name": name, "scrape_timeout": "1s",
                        "authorization": {"credentials_file": "token"},
-                       "static_configs": [{"targets": [address]}]}
-                      for name, address in jobs.items()]}
+                       "static_configs": [{"targets": addresses}]}
+                      for name, addresses in jobs.items()]}
         (self.dir / "prometheus.yml").write_text(yaml.safe_dump(config),
                                                  encoding="utf-8")
 
@@ -167,6 +172,13 @@ class Prometheus:
         return [(each["metric"], float(each["value"][1]))
                 for each in self.get("query", query=expr)["result"]]
 
+    def fired(self, seconds):
+        """{(alert, pipeline)} that fired at some time in the last ones."""
+        found = self.query("max by (alertname, pipeline) (max_over_time("
+                           f'ALERTS{{alertstate="firing"}}[{seconds}s]))')
+        return {(each["alertname"], each.get("pipeline"))
+                for each, _ in found}
+
     def alerts(self, job="tidemark"):
         """{(alert, pipeline)} that fire."""
         return {(each["labels"]["alertname"], each["labels"].get("pipeline"))
@@ -184,8 +196,8 @@ def prometheus(tmp_path):
         plain.start()
         made.append(plain.server.shutdown)
         server = Prometheus(tmp_path / "prometheus", {
-            "tidemark": client.url.removeprefix("http://"),
-            "plain": plain.address}, token)
+            "tidemark": [client.url.removeprefix("http://")],
+            "plain": [plain.address]}, token)
         made.append(server.stop)
         return server.start()
 

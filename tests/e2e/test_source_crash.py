@@ -3,7 +3,6 @@ wait for the log, and rolled-back transactions. Their transaction ids and
 sequence values are given out again."""
 
 import os
-import pathlib
 import signal
 
 import pytest
@@ -19,19 +18,6 @@ STRATEGIES = ("xmin", "sequence")
 # Nothing but the log writer and who waits for a commit flushes the log.
 SETTINGS = {"wal_writer_delay": "10s", "bgwriter_lru_maxpages": "0",
             "checkpoint_timeout": "1h"}
-
-
-def children(pid):
-    """Processes whose parent is `pid`."""
-    found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text("utf-8").rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
 
 
 class Crashable:
@@ -62,19 +48,7 @@ class Crashable:
         wait_for(asleep, what="a log writer that sleeps")
 
     def crash(self):
-        pid = int(pathlib.Path(self.cluster.data, "postmaster.pid")
-                  .read_text("ascii").split()[0])
-        every = [pid, *children(pid)]
-        for each in every:
-            os.kill(each, signal.SIGKILL)
-        wait_for(lambda: not any(pathlib.Path(f"/proc/{each}/cmdline").exists()
-                                 and pathlib.Path(f"/proc/{each}/cmdline")
-                                 .read_bytes() for each in every),
-                 what="the server's end")
-        # Whoever is to reap the processes may not have done so yet.
-        for left in ("data/postmaster.pid", ".s.PGSQL.*.lock"):
-            for path in pathlib.Path(self.cluster.dir).glob(left):
-                path.unlink()
+        self.cluster.kill()
         self.cluster.start()
 
 

@@ -5,6 +5,7 @@ As root the server runs as user postgres, because it refuses to run as root.
 """
 
 import base64
+import contextlib
 import glob
 import hashlib
 import hmac
@@ -73,6 +74,25 @@ def as_server_user(command):
     if os.getuid() == 0:
         return ["runuser", "-u", "postgres", "--", *command]
     return list(command)
+
+
+def children(pid):
+    """Processes whose parent is `pid`."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8") as stat:
+            if int(stat.read().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(path.split("/")[2]))
+    return found
+
+
+def lives(pid):
+    """A zombie does not."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return bool(file.read())
+    except OSError:
+        return False
 
 
 class Cluster:
@@ -165,6 +185,25 @@ class Cluster:
             self.session.close()
         self.program("pg_ctl", "-D", self.data, "-m", mode, "-w", "-s",
                      "stop", check=False)
+
+    def kill(self):
+        """SIGKILL to all of its processes at once. Nothing is left in the way
+        of start()."""
+        if self.session:
+            self.session.close()
+        with open(f"{self.data}/postmaster.pid", encoding="ascii") as file:
+            pid = int(file.readline())
+        os.kill(pid, signal.SIGSTOP)  # it begins no other one
+        every = [pid, *children(pid)]
+        for each in every:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        wait_for(lambda: not any(map(lives, every)), what="a server's end")
+        # Whoever is to reap the processes may not have done so yet.
+        for path in (f"{self.data}/postmaster.pid",
+                     *glob.glob(f"{self.dir}/.s.PGSQL.*")):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     def restart(self, mode="fast"):
         self.stop(mode)
