@@ -5,6 +5,7 @@
 #include "cli/config.h"
 #include "cli/copied.h"
 #include "cli/output.h"
+#include "cli/who.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/store/session.h"
@@ -21,20 +22,20 @@ static void pace_add_row(void *ctx, const char *key, const char *value,
 {
 	const struct pace_lines *lines = ctx;
 	char since[CLOCK_TEXT_SIZE];
-	const char *cells[] = { lines->view->p->name, key,
-				*value ? value : NULL, set ? since : "config" };
+	const struct pace_view *v = lines->view;
+	const char *cells[] = { v->p->name, key, *value ? value : NULL,
+				set ? since : "config",
+				set && *v->changed_by ? v->changed_by : NULL };
 
-	clock_format_utc(lines->view->changed_at, since);
+	clock_format_utc(v->changed_at, since);
 	output_table_row(lines->table, cells);
 }
 
 static void pace_print(const struct pace_view *views, size_t n)
 {
 	static const struct output_column columns[] = {
-		{ "PIPELINE", false },
-		{ "KEY", false },
-		{ "VALUE", true },
-		{ "SET", false },
+		{ "PIPELINE", false }, { "KEY", false }, { "VALUE", true },
+		{ "SET", false },      { "BY", false },
 	};
 	struct output_table *t = output_table_new(columns, ARRAY_SIZE(columns));
 
@@ -81,12 +82,15 @@ static int pace_change_one(const struct arguments *args, struct store *store,
 	const struct strlist *words = &args->operands;
 	const struct pipeline_settings *p =
 		settings_pipeline(s, words->items[0], err);
+	char *who;
 	int code;
 
 	if (!p)
 		return -(int)err->code;
+	who = who_calls();
 	code = pace_desk_change(store, p, arguments_has(args, "clear"),
-				words->items + 1, words->n - 1, err);
+				words->items + 1, words->n - 1, who, err);
+	free(who);
 	return code ? code : pace_show(args, store, &p, 1, err);
 }
 

@@ -1,29 +1,12 @@
-#include <pwd.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/output.h"
-#include "core/base/alloc.h"
+#include "cli/who.h"
 #include "core/store/controls.h"
 #include "core/store/session.h"
 #include "core/sync/parts/state.h"
-
-/* "ann@host", for those who ask later who it was. Caller frees. */
-static char *pause_who(void)
-{
-	char host[256] = "", room[4096];
-	struct passwd entry, *found = NULL;
-
-	if (gethostname(host, sizeof(host) - 1))
-		host[0] = '\0';
-	if (getpwuid_r(getuid(), &entry, room, sizeof(room), &found))
-		found = NULL;
-	if (!found)
-		return xstrfmt("user %u@%s", (unsigned)getuid(), host);
-	return xstrfmt("%s@%s", found->pw_name, host);
-}
 
 static int pause_each(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
@@ -32,7 +15,7 @@ static int pause_each(const struct arguments *args, const struct settings *s,
 	bool resumes = args->command == &command_resume;
 	const char *reason = arguments_text(args, "reason");
 	struct store *store = NULL;
-	char *who = pause_who();
+	char *who = who_calls();
 	int code = state_open(s, &store, err);
 
 	for (size_t i = 0; !code && i < n; i++) {

@@ -119,11 +119,7 @@ static int api_change_pace(const struct api_change *c,
 	}
 	if (!rc)
 		rc = pace_desk_change(c->store, c->p, !words.n, words.items,
-				      words.n, err);
-	if (!rc)
-		rc = store_control_note(c->store, c->p->name, r->by, "pace",
-					words.n ? words.items[0] : "config",
-					err);
+				      words.n, r->by, err);
 	strlist_release(&words);
 	return rc;
 }

@@ -146,11 +146,13 @@ static void serve_read_again(struct serve *s, enum serve_reading why)
 		ready_tell("READY=1");
 }
 
-static void serve_note_start(void *ctx, const char *name, int64_t since)
+static void serve_note_start(void *ctx, const char *name, int64_t at,
+			     bool broken)
 {
 	struct serve *s = ctx;
 
-	timetable_begun(&s->table, name, since - s->ahead_us, clock_now_us());
+	timetable_told(&s->table, name, at - s->ahead_us, broken,
+		       clock_now_us());
 }
 
 /* NULL: nobody wants anything of it. */

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
+
+/* The same time is told a little differently when clocks are compared anew. */
+#define TIMETABLE_DRIFT_US US_PER_SECOND
 
 void timetable_release(struct timetable *t)
 {
@@ -38,6 +42,10 @@ struct turn *timetable_find(struct timetable *t, const char *name)
 
 static void turn_plan(struct turn *turn, int64_t now_us)
 {
+	if (turn->broken && turn->p->schedule.kind != SCHEDULE_MANUAL) {
+		turn->due_us = turn->last_us;
+		return;
+	}
 	turn->due_us = schedule_due(&turn->p->schedule, turn->p->name,
 				    turn->last_us, turn->known_us, now_us);
 }
@@ -69,7 +77,22 @@ void timetable_begun(struct timetable *t, const char *name, int64_t at_us,
 	if (!turn || at_us <= turn->last_us)
 		return;
 	turn->last_us = at_us;
+	turn->broken = false;
 	turn->not_before_us = 0;
+	turn_plan(turn, now_us);
+}
+
+void timetable_told(struct timetable *t, const char *name, int64_t at_us,
+		    bool broken, int64_t now_us)
+{
+	struct turn *turn = timetable_find(t, name);
+
+	timetable_begun(t, name, at_us, now_us);
+	if (!turn || at_us + TIMETABLE_DRIFT_US < turn->last_us)
+		broken = false;
+	if (!turn || turn->broken == broken)
+		return;
+	turn->broken = broken;
 	turn_plan(turn, now_us);
 }
 

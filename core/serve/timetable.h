@@ -16,6 +16,7 @@ struct turn {
 	const struct pipeline_settings *p;
 	int64_t known_us; /* here under this schedule since then */
 	int64_t last_us; /* begun last, here or elsewhere; 0: never */
+	bool broken; /* off: the turn of the last run comes again */
 	int64_t due_us; /* SCHEDULE_NEVER: not by itself */
 	int64_t not_before_us; /* it was put off */
 	bool taken; /* it waits for a job, or runs */
@@ -42,6 +43,10 @@ struct turn *timetable_find(struct timetable *t, const char *name);
  * one changes nothing. */
 void timetable_begun(struct timetable *t, const char *name, int64_t at_us,
 		     int64_t now_us);
+/* The same of the newest run of all, by one who knows whether it was broken
+ * off. */
+void timetable_told(struct timetable *t, const char *name, int64_t at_us,
+		    bool broken, int64_t now_us);
 /* Its turn stays, and is not taken before that time, unless it is begun
  * elsewhere. */
 void timetable_put_off(struct timetable *t, const char *name, int64_t until_us);

@@ -27,8 +27,8 @@ void lease_release(struct lease *l)
 /* @ is the store's now. */
 static const char read_sql[] =
 	"SELECT name, holder, host, pid, process, session, since, until,\n"
-	"  fence, @ FROM leases WHERE name = $1";
-#define LEASE_SHAPE "tttttttttt"
+	"  fence, @, ran_at, ran_open FROM leases WHERE name = $1";
+#define LEASE_SHAPE "tttttttttttt"
 
 /* Nobody is known to have had it: host ''. */
 static const char make_sql[] =
@@ -39,8 +39,12 @@ static const char make_sql[] =
 
 static const char take_sql[] =
 	"UPDATE leases SET fence = fence + 1, holder = $1, host = $2,\n"
-	"  pid = $3, process = $4, since = @,\n"
-	"  until = @ + $5 WHERE name = $6";
+	"  pid = $3, process = $4, since = @, until = @ + $5,\n"
+	"  ran_at = CASE WHEN CAST($6 AS bigint) = 1 THEN @\n"
+	"           ELSE ran_at END,\n"
+	"  ran_open = CASE WHEN CAST($6 AS bigint) = 1 THEN 1\n"
+	"             ELSE ran_open END\n"
+	"WHERE name = $7";
 
 static const char renew_sql[] =
 	"UPDATE leases SET until = @ + $1\n"
@@ -50,11 +54,16 @@ static const char amend_sql[] =
 	"UPDATE leases SET fence = $1, session = $2\n"
 	"WHERE name = $3 AND holder = $4 AND until > @ RETURNING until";
 
-static const char give_sql[] = "UPDATE leases SET until = $1, session = $2\n"
-			       "WHERE name = $3 AND holder = $4";
+static const char give_sql[] =
+	"UPDATE leases SET until = $1, session = $2,\n"
+	"  ran_open = CASE WHEN CAST($3 AS bigint) = 1 THEN 0\n"
+	"             ELSE ran_open END\n"
+	"WHERE name = $4 AND holder = $5";
 
-static const char starts_sql[] = "SELECT name, since FROM leases\n"
-				 "WHERE since > 0 AND since <= @";
+static const char starts_sql[] =
+	"SELECT name, ran_at, CASE WHEN ran_open = 1 AND until <= @\n"
+	"                     THEN 1 ELSE 0 END\n"
+	"FROM leases WHERE ran_at > 0 AND ran_at <= @";
 
 /* A lease of a machine that was started at another time, and has another
  * name. */
@@ -79,6 +88,8 @@ static int lease_note(void *ctx, const char *const *values, struct error *err)
 	l->until = store_number_of(values[7]);
 	l->fence = store_number_of(values[8]);
 	l->now = store_number_of(values[9]);
+	l->ran_at = store_number_of(values[10]);
+	l->ran_open = store_number_of(values[11]) != 0;
 	return 0;
 }
 
@@ -121,16 +132,18 @@ static int lease_check_machine(struct store *s, const struct lease *wanted,
 	return rc;
 }
 
+/* A run that was broken off has not had its turn. */
 static enum lease_answer lease_judge(const struct lease *before,
 				     const struct lease *wanted)
 {
-	if (!before->until)
-		return *before->host ? LEASE_TAKEN : LEASE_INHERITED;
-	if (before->until <= before->now ||
-	    !strcmp(before->holder, wanted->holder) ||
-	    process_mark_is_gone(before->pid, before->process))
-		return LEASE_INHERITED;
-	return LEASE_BUSY;
+	if (before->until > before->now &&
+	    strcmp(before->holder, wanted->holder) != 0 &&
+	    !process_mark_is_gone(before->pid, before->process))
+		return LEASE_BUSY;
+	if (wanted->turn_us && !before->ran_open &&
+	    before->ran_at >= wanted->turn_us)
+		return LEASE_HAD;
+	return !before->until && *before->host ? LEASE_TAKEN : LEASE_INHERITED;
 }
 
 static int lease_write(struct store *s, const struct lease *wanted,
@@ -143,6 +156,7 @@ static int lease_write(struct store *s, const struct lease *wanted,
 		store_number(pid, wanted->pid),
 		wanted->process,
 		store_number(us, lease_us),
+		wanted->runs ? "1" : "0",
 		wanted->name,
 	};
 
@@ -167,10 +181,13 @@ int store_lease_take_locked(struct store *s, const struct lease *wanted,
 	if (rc)
 		return rc;
 	*answer = lease_judge(before, wanted);
-	if (*answer == LEASE_BUSY)
+	if (*answer == LEASE_BUSY || *answer == LEASE_HAD)
 		return 0;
 	rc = lease_write(s, wanted, lease_us, err);
-	return rc ? rc : lease_read(s, wanted->name, out, err);
+	if (!rc)
+		rc = lease_read(s, wanted->name, out, err);
+	out->runs = wanted->runs;
+	return rc;
 }
 
 int store_lease_take(struct store *s, const struct lease *wanted,
@@ -218,13 +235,14 @@ int store_lease_give(struct store *s, const struct lease *l, struct error *err)
 {
 	char until[STORE_NUMBER_SIZE];
 	const char *params[] = { store_number(until, l->until), l->session,
-				 l->name, l->holder };
+				 l->runs && !l->ran_open ? "1" : "0", l->name,
+				 l->holder };
 
-	return store_exec(s, give_sql, params, 4, err);
+	return store_exec(s, give_sql, params, ARRAY_SIZE(params), err);
 }
 
 struct lease_starts {
-	void (*each)(void *ctx, const char *name, int64_t since);
+	void (*each)(void *ctx, const char *name, int64_t at, bool broken);
 	void *ctx;
 };
 
@@ -234,17 +252,19 @@ static int lease_note_start(void *ctx, const char *const *values,
 	const struct lease_starts *to = ctx;
 
 	(void)err;
-	to->each(to->ctx, values[0], store_number_of(values[1]));
+	to->each(to->ctx, values[0], store_number_of(values[1]),
+		 store_number_of(values[2]) != 0);
 	return 0;
 }
 
 int store_lease_starts(struct store *s,
-		       void (*each)(void *ctx, const char *name, int64_t since),
+		       void (*each)(void *ctx, const char *name, int64_t at,
+				    bool broken),
 		       void *ctx, struct error *err)
 {
 	struct lease_starts to = { each, ctx };
 
-	return store_run(s, starts_sql, NULL, 0, "tt", lease_note_start, &to,
+	return store_run(s, starts_sql, NULL, 0, "ttt", lease_note_start, &to,
 			 err);
 }
 

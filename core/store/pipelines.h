@@ -11,6 +11,7 @@
 struct pace_record {
 	char *settings; /* JSON object of texts, or NULL: nothing; owned */
 	int64_t changed_at;
+	char *changed_by; /* the person; owned, or NULL */
 	/* When it was paused, 0: it is not; owned texts, or NULL. */
 	int64_t paused_at;
 	char *paused_by, *reason;
@@ -28,8 +29,8 @@ int store_mark_set(struct store *s, const char *pipeline,
 /* Fills `out`, to be released. */
 int store_pace_get(struct store *s, const char *pipeline,
 		   struct pace_record *out, struct error *err);
-/* `settings` NULL: the config's alone. */
+/* `settings` NULL: the config's alone. It is noted who has set them. */
 int store_pace_set(struct store *s, const char *pipeline, const char *settings,
-		   struct error *err);
+		   const char *who, struct error *err);
 
 #endif

@@ -362,6 +362,111 @@ static void check_machines(void **state, bool refused)
 	store_close(s);
 }
 
+/* Its newest run, as it is told of all. */
+struct told {
+	int64_t at;
+	bool broken;
+};
+
+static void note_told(void *ctx, const char *name, int64_t at, bool broken)
+{
+	struct told *told = ctx;
+
+	assert_string_equal(name, "orders");
+	*told = (struct told){ at, broken };
+}
+
+static struct told tell(struct store *s)
+{
+	struct error err = ERROR_INIT;
+	struct told told = { 0, false };
+
+	if (store_lease_starts(s, note_told, &told, &err))
+		fail_msg("%s", err.message);
+	return told;
+}
+
+/* Takes it as a run, or as something else, for the turn of that time. */
+static struct taken take_turn(struct store *s, const char *holder, bool runs,
+			      int64_t turn_us)
+{
+	struct lease wanted = wanted_by(holder);
+
+	wanted.runs = runs;
+	wanted.turn_us = turn_us;
+	return take(s, &wanted, MINUTE_US);
+}
+
+static void end_turn(struct store *s, struct taken *t, bool broken)
+{
+	struct error err = ERROR_INIT;
+
+	t->lease.until = 0;
+	t->lease.ran_open = broken;
+	if (store_lease_give(s, &t->lease, &err))
+		fail_msg("%s", err.message);
+	taken_release(t);
+}
+
+/* Whatever is no run leaves turns as they are. */
+static void knows_runs_from_others(void **state)
+{
+	struct store *s = place_open(*state);
+	struct taken t = take_turn(s, "a", false, 0);
+	int64_t first;
+
+	assert_int_equal(tell(s).at, 0);
+	end_turn(s, &t, false);
+	assert_int_equal(tell(s).at, 0);
+	t = take_turn(s, "b", true, 1);
+	first = t.lease.ran_at;
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	assert_int_equal(tell(s).at, first);
+	assert_false(tell(s).broken);
+	end_turn(s, &t, false);
+	t = take_turn(s, "c", false, 0);
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	end_turn(s, &t, false);
+	assert_int_equal(tell(s).at, first);
+	t = take_turn(s, "d", true, first);
+	assert_int_equal(t.answer, LEASE_HAD);
+	taken_release(&t);
+	t = take_turn(s, "e", true, first + 1);
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	assert_true(tell(s).at > first);
+	end_turn(s, &t, false);
+	store_close(s);
+}
+
+/* Killed, or told to stop: also behind something else that was done. */
+static void gives_a_broken_turn_again(void **state)
+{
+	struct store *s = place_open(*state);
+	struct taken t = take_turn(s, "a", true, 1);
+	int64_t turn = t.lease.ran_at;
+
+	run_out(s, &t.lease);
+	taken_release(&t);
+	assert_true(tell(s).broken);
+	t = take_turn(s, "b", false, 0);
+	assert_int_equal(t.answer, LEASE_INHERITED);
+	assert_false(tell(s).broken);
+	end_turn(s, &t, false);
+	assert_true(tell(s).broken);
+	t = take_turn(s, "c", true, turn);
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	end_turn(s, &t, true);
+	assert_true(tell(s).broken);
+	t = take_turn(s, "d", true, turn);
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	end_turn(s, &t, false);
+	assert_false(tell(s).broken);
+	t = take_turn(s, "e", true, turn);
+	assert_int_equal(t.answer, LEASE_HAD);
+	taken_release(&t);
+	store_close(s);
+}
+
 static void refuses_another_machine(void **state)
 {
 	check_machines(state, true);
@@ -379,6 +484,8 @@ static void serves_many_machines(void **state)
 		EACH(make, is_not_renewed_once_it_is_over),                    \
 		EACH(make, is_amended),                                        \
 		EACH(make, is_inherited_from_the_dead),                        \
+		EACH(make, knows_runs_from_others),                            \
+		EACH(make, gives_a_broken_turn_again),                         \
 		EACH(make, is_taken_by_one)
 
 const struct CMUnitTest store_leases_file[] = {

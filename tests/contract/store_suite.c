@@ -188,11 +188,15 @@ static void keeps_paces(void **state)
 	const char *texts[] = { "{\"a\":\"it's\"}", "{}", NULL };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		assert_int_equal(store_pace_set(s, "it's", texts[i], &err), 0);
-		assert_int_equal(store_pace_set(s, "other", "{}", &err), 0);
+		assert_int_equal(
+			store_pace_set(s, "it's", texts[i], "ann", &err), 0);
+		assert_int_equal(store_pace_set(s, "other", "{}", "bob", &err),
+				 0);
 		assert_int_equal(store_pace_get(s, "it's", &got, &err), 0);
 		if (texts[i])
 			assert_string_equal(got.settings, texts[i]);
+		if (texts[i])
+			assert_string_equal(got.changed_by, "ann");
 		else
 			assert_null(got.settings);
 		assert_true(!texts[i] ||

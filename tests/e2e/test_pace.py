@@ -156,6 +156,7 @@ def test_pace_is_changed_while_it_runs(tidemark, source, make_destination):
     workload.create_items(source, rows=4000)
     paced(tidemark, source, destination, rows_per_second=1)
     assert pace_of(tidemark)["set"] is None
+    assert pace_of(tidemark)["changed_by"] is None
     assert pace_of(tidemark, "rows_per_second=100", "max_active=900")[
         "pace"] == {"rows_per_second": 100, "bytes_per_second": 0,
                     "replica_lag": "0s", "max_active": 900, "pause_file": ""}
@@ -170,6 +171,8 @@ def test_pace_is_changed_while_it_runs(tidemark, source, make_destination):
     wait_until_held(tidemark, "pause_file")
     seen = pace_of(tidemark, "--clear", "rows_per_second=1000000")
     assert seen["set"] == {"rows_per_second": "1000000"}, seen
+    assert "@" in seen["changed_by"] and seen["changed_at"], seen
+    assert seen["changed_by"] in tidemark("pace", "items").out
     done = running.wait().expect(EXIT_OK)
     assert max(rows for _, rows in batches(tidemark)) > 1000
     assert done.err.count("\"tidemark pace\" has set") == 3, done

@@ -145,7 +145,7 @@ def test_a_missed_turn_is_made_up_for_once(tidemark, served):
     tidemark.write_config()
     tidemark.run("a")
     with sqlite3.connect(tidemark.state_file) as db:
-        db.execute("UPDATE leases SET since = since - 5 * 86400000000")
+        db.execute("UPDATE leases SET ran_at = ran_at - 5 * 86400000000")
     workload.fill_items(source, 31, 50, stamp="now()", table="a")
     running = tidemark.start("serve")
     wait_equal(source, destination, "a")
@@ -167,7 +167,7 @@ def test_behind_a_run_that_began_before_the_turn(
                              failpoints="before_watermark=stop@1")
     wait_for(by_hand.stopped, what="a run in the middle")
     with sqlite3.connect(tidemark.state_file) as db:
-        db.execute(f"UPDATE leases SET since = since - {hours}")
+        db.execute(f"UPDATE leases SET ran_at = ran_at - {hours}")
         db.execute(f"UPDATE leases SET until = until + {hours} "
                    "WHERE name = 'a'")
     workload.fill_items(source, 51, 60, stamp="now()", table="a")
@@ -507,3 +507,79 @@ def test_late_by_its_schedule(tidemark, served):
     tidemark.write_config()
     assert status(tidemark, "a")["state"] == "ok"
     assert status(tidemark, "b")["state"] == "late"
+
+
+def fields(tidemark, name, *columns):
+    with sqlite3.connect(tidemark.state_file) as db:
+        return db.execute(f"SELECT {', '.join(columns)} FROM leases "
+                          "WHERE name = ?", (name,)).fetchone()
+
+
+def make_due(tidemark, *names, hours=48):
+    """The last run was so long ago."""
+    with sqlite3.connect(tidemark.state_file) as db:
+        for name in names:
+            db.execute("UPDATE leases SET ran_at = ran_at - ? WHERE name = ?",
+                       (hours * 3_600_000_000, name))
+
+
+@pytest.mark.parametrize("action", ("verify", "replay"))
+def test_what_is_no_run_takes_no_turn(tidemark, served, action):
+    """A repair and a replay take the lease, and leave the turn."""
+    source, destination = served
+    for name in "ab":
+        tidemark.pipelines[name]["schedule"] = {"cron": "0 3 * * *"}
+    tidemark.write_config()
+    tidemark.run()
+    make_due(tidemark, "a")
+    before = fields(tidemark, "a", "fence", "ran_at")
+    destination.execute("DELETE FROM a WHERE id = 7")
+    if action == "verify":
+        tidemark("verify", "a", "--repair").expect(EXIT_OK)
+    else:
+        run, = tidemark("runs", "list", "a", "--json").json()["runs"]
+        tidemark("runs", "replay", run["run_id"]).expect(EXIT_OK)
+    assert is_equal(source, destination, "a")
+    fence, ran_at = fields(tidemark, "a", "fence", "ran_at")
+    assert fence > before[0] and ran_at == before[1]
+    turns = len(outcomes(tidemark, "a"))
+    workload.fill_items(source, 31, 50, stamp="now()", table="a")
+    running = tidemark.start("serve")
+    wait_for(lambda: len(outcomes(tidemark, "a")) > turns, what="its turn")
+    wait_equal(source, destination, "a")
+    stop(running)
+
+
+@pytest.mark.parametrize("how", (signal.SIGKILL, signal.SIGTERM))
+def test_a_turn_that_was_broken_off_comes_again(tidemark, served, how):
+    """By another process, that knows of it; and by one that begins later."""
+    source, destination = served
+    workload.fill_items(source, 31, 300, stamp="now()", table="a")
+    tidemark.pipelines["a"].update(
+        schedule={"cron": "0 3 * * *"}, batch={"rows": 1},
+        pace={"rows_per_second": 20})
+    tidemark.write_config()
+    for later in (False, True):
+        tidemark("pace", "a", "rows_per_second=0").expect(EXIT_OK)
+        tidemark.run("a")
+        tidemark("pace", "a", "--clear").expect(EXIT_OK)
+        source.execute("UPDATE a SET name = name || 'x', updated_at = now()")
+        make_due(tidemark, "a")
+        first = tidemark.start("serve")
+        rows = state_rows(tidemark)
+        wait_for(lambda rows=rows: state_rows(tidemark) > rows + 5,
+                 what="a run in the middle")
+        if not later:
+            second = tidemark.start("serve")
+            turns = len(starts(tidemark, "b"))
+            wait_for(lambda turns=turns: len(starts(tidemark, "b"))
+                     > turns + 4, what="turns of b")
+        first.signal(how)
+        first.wait()
+        assert not is_equal(source, destination, "a")
+        tidemark("pace", "a", "rows_per_second=0").expect(EXIT_OK)
+        if later:
+            second = tidemark.start("serve")
+        wait_equal(source, destination, "a")
+        assert fields(tidemark, "a", "ran_open") == (0,)
+        stop(second)

@@ -192,12 +192,23 @@ def test_pace_is_set(tidemark, served):
     client.json("/api/v1/pipelines/a/pace", {"rows_per_second": "7"})
     told = tidemark("pace", "a", "--json").pipeline("a")
     assert told["set"] == {"rows_per_second": "7"}
+    assert told["changed_by"] == "token from 127.0.0.1"
     assert client("/api/v1/pipelines/a/pace", {"rows_per_second": "x"})[0] \
         == 400
     assert client("/api/v1/pipelines/a/pace", {"rows_per_second": 7})[0] == 400
     client.json("/api/v1/pipelines/a/pace", {})
     assert tidemark("pace", "a", "--json").pipeline("a")["set"] is None
+    tidemark("pace", "a", "max_active=9", "rows_per_second=8")
     stop(running)
+    with sqlite3.connect(tidemark.state_file) as db:
+        events = db.execute("SELECT what, who, detail FROM control_events "
+                            "ORDER BY at").fetchall()
+    by_api, cleared, by_hand = events
+    assert by_api == ("pace", "token from 127.0.0.1",
+                      '{"rows_per_second":"7"}')
+    assert cleared == ("pace", "token from 127.0.0.1", "config")
+    assert "@" in by_hand[1] and "max_active" in by_hand[2] \
+        and "rows_per_second" in by_hand[2]
 
 
 def test_dead_letters_are_replayed_and_discarded(tidemark, target):

@@ -85,27 +85,13 @@ static int lease_try(struct lease_keeper *k, struct store *store,
 	lease_release(before);
 	rc = store_lease_take(store, wanted, k->terms.lease_us, answer,
 			      &k->lease, before, err);
-	if (rc || *answer == LEASE_BUSY)
+	if (rc || *answer == LEASE_BUSY || *answer == LEASE_HAD)
 		return rc;
 	atomic_store(&k->deadline_us, begun + k->terms.lease_us);
 	k->claim = *answer == LEASE_INHERITED;
 	free(k->predecessor);
 	k->predecessor = k->claim ? xstrdup(before->session) : NULL;
 	return 0;
-}
-
-/* One who was killed in its turn has not had it. */
-static int lease_check_turn(const struct lease_keeper *k,
-			    enum lease_answer answer,
-			    const struct lease *before, struct error *err)
-{
-	if (!k->terms.turn_us || answer != LEASE_TAKEN ||
-	    before->since < k->terms.turn_us ||
-	    !strcmp(before->holder, k->holder))
-		return 0;
-	return error_set(err, ERROR_STATE,
-			 "process %" PRId64 " on %s has taken this turn",
-			 before->pid, before->host);
 }
 
 /* `*waits`: the seat was left for it. */
@@ -139,8 +125,9 @@ static int lease_wait(struct lease_keeper *k, struct store *store,
 	}
 	if (!rc && answer == LEASE_BUSY)
 		rc = lease_refuse(&before, held_by, err);
-	if (!rc)
-		rc = lease_check_turn(k, answer, &before, err);
+	if (!rc && answer == LEASE_HAD)
+		rc = error_set(err, ERROR_STATE,
+			       "another run has taken this turn");
 	lease_release(&before);
 	return rc;
 }
@@ -162,6 +149,8 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	if (!k->terms.lease_us)
 		k->terms.lease_us = LEASE_DEFAULT_US;
 	lease_keeper_fill(k, &wanted, name);
+	wanted.runs = k->terms.runs;
+	wanted.turn_us = k->terms.turn_us;
 	rc = lease_wait(k, store, &wanted, held_by, &waits, err);
 	lease_release(&wanted);
 	if (!rc && k->terms.state)
@@ -256,10 +245,12 @@ void lease_keeper_claimed(struct lease_keeper *k)
 
 /* A predecessor that this run has taken over and not ended is left to its
  * successor. */
-static void lease_give_back(struct lease_keeper *k, struct store *store)
+static void lease_give_back(struct lease_keeper *k, struct store *store,
+			    bool broken)
 {
 	struct error err = ERROR_INIT;
 
+	k->lease.ran_open = broken;
 	k->lease.until = k->claim ? LEASE_UNCLEAN : 0;
 	free(k->lease.session);
 	k->lease.session =
@@ -272,11 +263,11 @@ static void lease_give_back(struct lease_keeper *k, struct store *store)
 	failpoint("lease_released", &err);
 }
 
-void lease_keeper_give(struct lease_keeper *k, struct store *store)
+void lease_keeper_give(struct lease_keeper *k, struct store *store, bool broken)
 {
 	beat_end(k);
 	if (k->lease.name)
-		lease_give_back(k, store);
+		lease_give_back(k, store, broken);
 	lease_release(&k->lease);
 	free(k->predecessor);
 	k->predecessor = NULL;

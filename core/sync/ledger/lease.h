@@ -19,8 +19,9 @@ struct lease_terms {
 	const struct connection *state; /* to renew through; NULL: never */
 	int64_t lease_us;
 	int64_t wait_us; /* for another to be done; 0: not at all */
-	/* A turn that one takes: not if it was taken at that time of the
-	 * store's clock, or later, and given back. 0: any number may. */
+	bool runs; /* it is a run, which takes the pipeline's turn */
+	/* A turn that one takes: not if a run has begun at that time of the
+	 * store's clock, or later, and come to its end. 0: any number may. */
 	int64_t turn_us;
 };
 
@@ -64,8 +65,10 @@ int lease_keeper_check_end(struct lease_keeper *k, struct error *err);
 void lease_keeper_writer(struct lease_keeper *k, struct writer *out);
 /* The destination knows. */
 void lease_keeper_claimed(struct lease_keeper *k);
-/* It is renewed no more, and free again. */
-void lease_keeper_give(struct lease_keeper *k, struct store *store);
+/* It is renewed no more, and free again. `broken`: a run that has not come to
+ * its end, so that its turn is anybody's. */
+void lease_keeper_give(struct lease_keeper *k, struct store *store,
+		       bool broken);
 
 /* {"host","pid","since","until","fence"}; new reference. */
 json_t *lease_json(const struct lease *l);

@@ -13,20 +13,23 @@ void pace_view_release(struct pace_view *v)
 {
 	pace_limits_release(&v->limits);
 	json_decref(v->set);
+	free(v->changed_by);
 	memset(v, 0, sizeof(*v));
 }
 
+/* Puts what was set into `out`. */
 static int desk_find(struct store *store, const struct pipeline_settings *p,
-		     json_t **set, int64_t *changed_at, struct error *err)
+		     struct pace_view *out, struct error *err)
 {
 	struct pace_record found;
 	int rc = store_pace_get(store, p->name, &found, err);
 
 	if (rc)
 		return rc;
-	*changed_at = found.changed_at;
-	*set = found.settings ? json_loads(found.settings, 0, NULL) : NULL;
-	if (found.settings && !json_is_object(*set))
+	out->changed_at = found.changed_at;
+	out->changed_by = xstrdup(found.changed_by ? found.changed_by : "");
+	out->set = found.settings ? json_loads(found.settings, 0, NULL) : NULL;
+	if (found.settings && !json_is_object(out->set))
 		rc = error_set(err, ERROR_CONFIG,
 			       "pace of %s: what the state store has is no "
 			       "JSON object; tidemark pace %s --clear removes "
@@ -44,7 +47,7 @@ int pace_desk_look(struct store *store, const struct pipeline_settings *p,
 
 	memset(out, 0, sizeof(*out));
 	out->p = p;
-	rc = desk_find(store, p, &out->set, &out->changed_at, err);
+	rc = desk_find(store, p, out, err);
 	if (!rc)
 		rc = settings_pace_limits(p, out->set ? out->set : none,
 					  &out->limits, err);
@@ -72,17 +75,15 @@ static int desk_set_word(json_t *set, const char *word, struct error *err)
 }
 
 int pace_desk_change(struct store *store, const struct pipeline_settings *p,
-		     bool clear, char *const *words, size_t n,
+		     bool clear, char *const *words, size_t n, const char *who,
 		     struct error *err)
 {
 	struct pace_limits limits = { 0 };
-	int64_t changed_at = 0;
-	json_t *set = NULL;
+	struct pace_view view = { .set = NULL };
 	char *text = NULL;
-	int rc = clear ? 0 : desk_find(store, p, &set, &changed_at, err);
+	int rc = clear ? 0 : desk_find(store, p, &view, err);
+	json_t *set = view.set ? json_incref(view.set) : json_object();
 
-	if (!set)
-		set = json_object();
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = desk_set_word(set, words[i], err);
 	if (!rc)
@@ -90,8 +91,9 @@ int pace_desk_change(struct store *store, const struct pipeline_settings *p,
 	if (!rc && json_object_size(set))
 		text = json_dumps(set, JSON_COMPACT);
 	if (!rc)
-		rc = store_pace_set(store, p->name, text, err);
+		rc = store_pace_set(store, p->name, text, who, err);
 	pace_limits_release(&limits);
+	pace_view_release(&view);
 	json_decref(set);
 	free(text);
 	return rc;
@@ -153,7 +155,10 @@ json_t *pace_view_json(const struct pace_view *v)
 			    json_integer(v->limits.max_active));
 	clock_format_utc(v->changed_at, changed);
 	return json_pack(
-		"{s:s, s:o, s:o, s:o}", "pipeline", v->p->name, "pace", pace,
-		"set", v->set ? json_incref(v->set) : json_null(), "changed_at",
-		v->set ? json_string(changed) : json_null());
+		"{s:s, s:o, s:o, s:o, s:o}", "pipeline", v->p->name, "pace",
+		pace, "set", v->set ? json_incref(v->set) : json_null(),
+		"changed_at", v->set ? json_string(changed) : json_null(),
+		"changed_by",
+		v->set && *v->changed_by ? json_string(v->changed_by)
+					 : json_null());
 }

@@ -16,6 +16,7 @@ struct pace_view {
 	struct pace_limits limits; /* in force */
 	json_t *set; /* texts by key, or NULL: the config's alone */
 	int64_t changed_at;
+	char *changed_by; /* "": not known */
 };
 void pace_view_release(struct pace_view *v);
 
@@ -23,11 +24,12 @@ void pace_view_release(struct pace_view *v);
 int pace_desk_look(struct store *store, const struct pipeline_settings *p,
 		   struct pace_view *out, struct error *err);
 /* Set each KEY=VALUE, after forgetting all that was set if `clear`; CONFIG,
- * and nothing is changed, if one is wrong. */
+ * and nothing is changed, if one is wrong. `who` is kept with it. */
 int pace_desk_change(struct store *store, const struct pipeline_settings *p,
-		     bool clear, char *const *words, size_t n,
+		     bool clear, char *const *words, size_t n, const char *who,
 		     struct error *err);
-/* {"pipeline","pace":{...},"set":{...}|null,"changed_at"}; new reference. */
+/* {"pipeline","pace":{...},"set":{...}|null,"changed_at",
+ * "changed_by"}; new reference. */
 json_t *pace_view_json(const struct pace_view *v);
 /* The keys in the order of the config, each as it would be written there:
  * called for each. */

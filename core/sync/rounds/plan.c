@@ -51,18 +51,19 @@ static int plan_compare(const void *a, const void *b, void *ctx)
 		      s->pipelines[*(const size_t *)b]->name);
 }
 
-static void plan_note(void *ctx, const char *name, int64_t since)
+static void plan_note(void *ctx, const char *name, int64_t at, bool broken)
 {
 	const struct plan_started *s = ctx;
 	size_t low = 0, high = s->n;
 
+	(void)broken;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		size_t place = s->by_name[middle];
 		int order = strcmp(name, s->pipelines[place]->name);
 
 		if (!order) {
-			s->needs[place].last_us = since;
+			s->needs[place].last_us = at;
 			return;
 		}
 		if (order < 0)

@@ -297,12 +297,16 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 static int pipeline_take_lease(struct run_context *c, struct run_result *out,
 			       struct error *err)
 {
+	const struct task *task = c->options->task;
+	struct lease_terms terms = c->options->lease;
 	int rc;
 
+	terms.runs = task_has(task, TASK_MOVES_MARK) &&
+		     !task_has(task, TASK_OWN_LEASE);
 	do {
 		error_clear(err);
 		rc = lease_keeper_take(&c->keeper, c->store, pipeline_lease(c),
-				       &c->options->lease, &out->held_by, err);
+				       &terms, &out->held_by, err);
 	} while (rc && tries_again(&c->tries, err));
 	return rc;
 }
@@ -320,6 +324,13 @@ static void pipeline_record_fault(struct run_context *c, struct run_result *out,
 	pipeline_outcome(out, fault);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	ledger_end(c->store, out, &ignored);
+}
+
+/* Whoever is told to stop in its turn leaves the rest to others. */
+static bool pipeline_leaves_turn(const struct run_context *c,
+				 const struct run_result *out)
+{
+	return c->options->lease.turn_us && out->outcome == OUTCOME_STOPPED;
 }
 
 int pipeline_run(const struct pipeline_settings *p, struct store *store,
@@ -364,7 +375,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 		rc = pipeline_held(&c, out, err);
 	pipeline_outcome(out, err);
 	reach_end(options->reach, out, rc && out->outcome != OUTCOME_STOPPED);
-	lease_keeper_give(&c.keeper, store);
+	lease_keeper_give(&c.keeper, store, pipeline_leaves_turn(&c, out));
 	run_verify_release(&c.verify);
 	run_pace_release(&c.pacing);
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
