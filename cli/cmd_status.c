@@ -48,10 +48,25 @@ static char *status_time_text(const struct status_result *r, int64_t us,
 	return xstrdup(text);
 }
 
+/* The wish of an operator, and whose it is. */
+static char *status_control_text(const struct pace_record *control)
+{
+	char since[CLOCK_TEXT_SIZE];
+	char *reason = health_first_words(control->reason, STATUS_WORDS), *text;
+
+	clock_format_utc(control->paused_at, since);
+	text = xstrfmt("paused by %s since %s%s%s; ", control->paused_by, since,
+		       *reason ? ": " : "", reason);
+	free(reason);
+	return text;
+}
+
 static char *status_paused_text(const struct status_result *r)
 {
 	const char *by, *since, *reason;
 
+	if (r->control.paused_at)
+		return status_control_text(&r->control);
 	if (!r->paused || json_unpack(r->paused, "{s:s, s:s, s:s}", "by", &by,
 				      "since", &since, "reason", &reason))
 		return xstrdup("");
@@ -88,14 +103,16 @@ static char *status_last_text(const struct status_result *r)
 	char when[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE] = "";
 	const struct attempt *a = &r->last;
 	bool open = breaker_is_open(&r->breaker, clock_now_us());
-	char *paused, *progress, *error, *text;
+	char *paused = status_paused_text(r), *progress, *error, *text;
 
-	if (!r->has_last)
-		return xstrdup(r->runs_known ? "never" : "-");
+	if (!r->has_last) {
+		text = xstrfmt("%s%s", paused, r->runs_known ? "never" : "-");
+		free(paused);
+		return text;
+	}
 	clock_format_utc(a->ended_at ? a->ended_at : a->started_at, when);
 	if (open)
 		clock_format_utc(r->breaker.open_until, until);
-	paused = status_paused_text(r);
 	progress = status_progress_text(r);
 	error = status_error_text(r);
 	text = xstrfmt("%s%s%s%s%s at %s, %" PRId64 " rows%s%s", paused,

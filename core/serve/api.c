@@ -150,10 +150,6 @@ static json_t *api_pipeline_json(const struct board_item *item)
 	json_object_set_new(object, "source", json_string(p->source_table));
 	json_object_set_new(object, "destination",
 			    json_string(p->destination_table));
-	json_object_set_new(object, "paused_reason",
-			    item->known && item->status.control.reason
-				    ? json_string(item->status.control.reason)
-				    : json_null());
 	strbuf_release(&schedule);
 	return object;
 }

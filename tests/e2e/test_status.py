@@ -235,6 +235,26 @@ def test_waiting_and_paused(tidemark, source, make_destination):
     assert told(tidemark)["state"] == "ok"
 
 
+def test_who_has_paused_it_and_why(tidemark, source, make_destination):
+    """For those who look: also of one that never ran, and on one line."""
+    workload.create_items(source, rows=5)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    why = "an index\nis built \x1b[31mred, " + "long " * 100
+    for last in ("never", "caught_up at"):
+        tidemark("pause", "items", "--reason", why).expect(EXIT_OK)
+        row, total = lines(tidemark)[1:]
+        now = told(tidemark)
+        assert now["state"] == "paused" and now["paused_reason"] == why
+        assert f"paused by {now['paused_by']['whom']} since {now['since']}: " \
+            "an index" in row, row
+        assert last in row and "\x1b" not in row and row.count("long") < 30
+        assert total == "1 pipeline: 1 paused"
+        tidemark("resume", "items").expect(EXIT_OK)
+        tidemark.run()
+    assert told(tidemark)["paused_reason"] is None
+    assert "paused" not in lines(tidemark)[1]
+
+
 def test_another_try(tidemark, source, make_destination, make_proxy):
     """A run that tries again has not failed."""
     workload.create_items(source, rows=5)

@@ -476,7 +476,7 @@ json_t *status_result_json(const struct status_result *r)
 				      backfill_chunk_json(&r->chunks.items[i]));
 	object = json_pack(
 		"{s:s, s:o, s:s?, s:o, s:O, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:s?}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
@@ -491,7 +491,9 @@ json_t *status_result_json(const struct status_result *r)
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),
 		"chunks", chunks, "backfill", backfill_newest_json(&r->chunks),
-		"fault", status_fault_json(&r->fault), "notes", notes);
+		"fault", status_fault_json(&r->fault), "notes", notes,
+		"paused_reason",
+		r->control.paused_at ? r->control.reason : NULL);
 	health_add_json(object, r->health_known ? &r->health : NULL);
 	return object;
 }
