@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/row_values.h"
@@ -29,7 +30,9 @@ int config_load(const struct arguments *args, struct settings *out,
 			"with \"tidemark init SOURCE_URL DESTINATION_URL\"");
 	if (settings_load(out, path, err))
 		return -(int)err->code;
-	row_values_show(out->row_values);
+	/* `serve` may yet refuse it, while runs by another one go on. */
+	if (args->command != &command_serve)
+		row_values_show(out->row_values);
 	return 0;
 }
 

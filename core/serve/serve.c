@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/pool.h"
 #include "core/base/ready.h"
+#include "core/base/row_values.h"
 #include "core/base/stop.h"
 #include "core/serve/api.h"
 #include "core/serve/board.h"
@@ -43,6 +44,7 @@ struct serve {
 	struct notify *notify;
 	struct api api;
 	struct http_server *http; /* NULL: none */
+	bool open; /* whoever is on this machine may ask it */
 	bool away; /* the store, by its last answer */
 	int64_t looked_us, pruned_us, expanded_us; /* monotonic */
 	int64_t apart_us; /* wall clock less monotonic */
@@ -108,16 +110,37 @@ static void serve_set_jobs(struct serve *s, const struct generation *g)
 	jobs_set(s->jobs, &terms);
 }
 
+/* As it listens since it began: another token takes a restart. */
+static int serve_check_reach(struct serve *s, const struct settings *fresh,
+			     struct error *err)
+{
+	const struct serve_settings *serve = &fresh->serve;
+
+	if (!s->now)
+		s->open = serve->address.kind == LISTEN_TCP && !*serve->token;
+	if (!s->open || !fresh->row_values)
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "log.row_values has errors tell contents of rows, and "
+			 "whoever is on this machine may read them, for serve "
+			 "began without a token. Set serve.token, or have it "
+			 "listen on unix:PATH, and start it anew; or write "
+			 "log: { row_values: false }");
+}
+
 static int serve_read(struct serve *s, enum serve_reading why,
 		      struct error *err)
 {
 	struct generation *g = generation_new();
 	int rc = s->options->read(s->options->ctx, why, g, err);
 
+	if (!rc)
+		rc = serve_check_reach(s, &g->s, err);
 	if (rc) {
 		generation_leave(g);
 		return rc;
 	}
+	row_values_show(g->s.row_values);
 	g->reach = jobs_reach(s->jobs, SERVE_REACH_US);
 	serve_set_jobs(s, g);
 	timetable_set(&s->table, g->pipelines, g->n, clock_now_us());
