@@ -62,6 +62,16 @@ def test_run(tidemark, served, place):
     assert os.listdir(place.parent) == [place.name]
 
 
+def test_whoever_reads_it_meanwhile_has_one_whole(tidemark, served, place):
+    """It is replaced, and not written again."""
+    tidemark("run", "--metrics-file", str(place)).expect(EXIT_OK)
+    with open(place, encoding="utf-8") as reader:
+        before = reader.read()
+        tidemark("run", "--metrics-file", str(place)).expect(EXIT_OK)
+        reader.seek(0)
+        assert reader.read() == before != place.read_text()
+
+
 def test_watch_writes_each_round(tidemark, served, place):
     source, destination = served
     running = tidemark.start("run", "--watch", "100ms", "--metrics-file",
