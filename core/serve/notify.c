@@ -26,8 +26,6 @@
 #define NOTIFY_AGAIN_US (2 * US_PER_SECOND)
 /* Another process is at it, or it rests. */
 #define NOTIFY_HELD_US (US_PER_SECOND / 2)
-/* How many attempts of a run are looked through for its counts. */
-#define NOTIFY_LOOK_BACK 50
 
 struct notify_item {
 	const struct pipeline_settings *p;
@@ -217,6 +215,34 @@ static int notify_note(struct notify_look *look, const struct notify_change *c,
 				 notice_state_name(c->now), err);
 }
 
+/* The config was read anew meanwhile, or this process ends. */
+static bool notify_is_over(const struct notify_look *look)
+{
+	struct notify *n = look->n;
+	bool over;
+
+	pthread_mutex_lock(&n->lock);
+	over = n->ends || n->g != look->g;
+	pthread_mutex_unlock(&n->lock);
+	return over || stop_requested();
+}
+
+/* The receiver has it, and nobody is to tell it again. While the store is away
+ * nothing else can be told. */
+static int notify_note_told(struct notify_look *look,
+			    const struct notify_change *c, struct error *err)
+{
+	int rc = notify_note(look, c, err);
+
+	while (rc && !notify_is_over(look)) {
+		log_debug("told, and not noted yet: %s", err->message);
+		error_clear(err);
+		clock_sleep_us(NOTIFY_HELD_US);
+		rc = notify_note(look, c, err);
+	}
+	return rc;
+}
+
 /* The receiver did not take it: once more later, or never. */
 static int notify_refused(struct notify_look *look,
 			  const struct notify_change *c,
@@ -245,36 +271,15 @@ static int notify_refused(struct notify_look *look,
 				    err);
 }
 
-/* The attempt that the status names. The newest one is another while a run
- * goes on. */
-static const struct attempt *notify_counted(struct notify_look *look,
-					    struct attempt_list *list)
-{
-	const struct health *h = &look->status.health;
-	const struct run_filter filter = { .run_id = h->run_id,
-					   .limit = NOTIFY_LOOK_BACK };
-	const struct attempt *last = &look->status.last;
-	struct error ignored = ERROR_INIT;
-
-	if (!h->attempt_id || !last->attempt_id ||
-	    !strcmp(h->attempt_id, last->attempt_id))
-		return last;
-	if (store_attempts_list(look->n->store, &filter, list, &ignored))
-		log_debug("%s", ignored.message);
-	for (size_t i = 0; i < list->n; i++)
-		if (!strcmp(h->attempt_id, list->items[i].attempt_id))
-			return &list->items[i];
-	return last;
-}
-
 static int notify_tell(struct notify_look *look, const struct notify_change *c,
 		       enum notify_event event, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	struct attempt_list list = { NULL, 0, 0 };
-	char *text =
-		notice_text(event, &look->status, notify_counted(look, &list),
-			    look->g->s.row_values);
+	char *text = notice_text(
+		event, &look->status,
+		notice_counted(look->n->store, &look->status, &list),
+		look->g->s.row_values);
 	int rc = notify_send(&look->g->s.notify[c->t], look->n->post, text,
 			     &why);
 
@@ -284,7 +289,7 @@ static int notify_tell(struct notify_look *look, const struct notify_change *c,
 		return notify_refused(look, c, &why, err);
 	look->n->rests[c->t].failures = 0;
 	log_debug("told: %s", notify_event_name(event));
-	return notify_note(look, c, err);
+	return notify_note_told(look, c, err);
 }
 
 static int notify_change(struct notify_look *look,

@@ -31,6 +31,11 @@ enum notify_state notice_judge(const struct notify_settings *to,
 			       const struct status_result *status);
 /* The event by which a receiver learns the change; NOTIFY_EVENTS: none. */
 enum notify_event notice_event(enum notify_state from, enum notify_state to);
+/* The attempt that the status names. The newest one is another while a run goes
+ * on. `list` is empty before, may own it, and is to be released. */
+const struct attempt *notice_counted(struct store *store,
+				     const struct status_result *status,
+				     struct attempt_list *list);
 /* The notification as a JSON text; caller frees. `counted` is the attempt that
  * the status names. `values`: messages may have contents of rows, which are
  * left out. */

@@ -5,8 +5,12 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
+#include "core/base/log.h"
 #include "core/base/secret.h"
 #include "core/serve/notify_parts.h"
+
+/* So many attempts of a run are looked through for its counts. */
+#define NOTICE_LOOK_BACK 50
 
 static const char *const notice_topics[NOTICE_TOPICS] = { "health", "letters" };
 
@@ -88,6 +92,26 @@ enum notify_event notice_event(enum notify_state from, enum notify_state to)
 	default:
 		return NOTIFY_EVENTS;
 	}
+}
+
+const struct attempt *notice_counted(struct store *store,
+				     const struct status_result *s,
+				     struct attempt_list *list)
+{
+	const struct health *h = &s->health;
+	const struct run_filter filter = { .run_id = h->run_id,
+					   .limit = NOTICE_LOOK_BACK };
+	struct error ignored = ERROR_INIT;
+
+	if (!h->attempt_id || !s->last.attempt_id ||
+	    !strcmp(h->attempt_id, s->last.attempt_id))
+		return &s->last;
+	if (store_attempts_list(store, &filter, list, &ignored))
+		log_debug("%s", ignored.message);
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(h->attempt_id, list->items[i].attempt_id))
+			return &list->items[i];
+	return &s->last;
 }
 
 static json_t *notice_counts(const struct attempt *a, int64_t letters)

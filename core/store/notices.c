@@ -79,9 +79,14 @@ int store_notice_claim(struct store *s, const struct notice_key *key,
 				 store_number(hold, hold_us),
 				 store_number(at, changed_at) };
 
+	int rc = s->ops->begin(s, STORE_DURABLE, err);
+
 	*mine = false;
-	return store_run(s, claim_sql, params, ARRAY_SIZE(params), "t",
-			 store_note_any, mine, err);
+	if (rc)
+		return rc;
+	rc = store_run(s, claim_sql, params, ARRAY_SIZE(params), "t",
+		       store_note_any, mine, err);
+	return store_end(s, rc, err);
 }
 
 int store_notice_told(struct store *s, const struct notice_key *key,
@@ -89,8 +94,12 @@ int store_notice_told(struct store *s, const struct notice_key *key,
 {
 	const char *params[] = { state, key->target, key->pipeline, key->topic,
 				 claim };
+	int rc = s->ops->begin(s, STORE_DURABLE, err);
 
-	return store_exec(s, told_sql, params, ARRAY_SIZE(params), err);
+	if (rc)
+		return rc;
+	rc = store_exec(s, told_sql, params, ARRAY_SIZE(params), err);
+	return store_end(s, rc, err);
 }
 
 int store_notice_put_off(struct store *s, const struct notice_key *key,

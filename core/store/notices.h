@@ -35,7 +35,8 @@ struct notice_key {
 int store_notice_claim(struct store *s, const struct notice_key *key,
 		       const char *state, int64_t changed_at, const char *claim,
 		       int64_t hold_us, bool *mine, struct error *err);
-/* It was told: `state` is the one that is known from now on. */
+/* It was told: `state` is the one that is known from now on. Both outlive a
+ * crash of the store's server: what was told cannot be taken back. */
 int store_notice_told(struct store *s, const struct notice_key *key,
 		      const char *claim, const char *state, struct error *err);
 /* It could not be told. The next try is not before `rest_us` from now. */

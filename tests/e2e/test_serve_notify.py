@@ -12,7 +12,7 @@ import pytest
 
 import ends
 import workload
-from bench import EXIT_CONFIG, EXIT_DIFFERENT
+from bench import EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK
 from refused_items import poison_some, target  # noqa: F401
 from servers import wait_for
 from test_serve import (configure, fill, logged, outcomes, stop, wait_equal)
@@ -354,4 +354,61 @@ def test_a_store_in_postgres(tidemark, served, own_cluster, make_receiver):
     wait_equal(source, destination, "a", "b")
     for each in running:
         stop(each)
+    assert hook.events("b") == ["failed", "recovered"]
+
+
+@pytest.fixture
+def crashable_store(tidemark, served, own_cluster):
+    """A state store whose server writes its log when it must."""
+    server = own_cluster(settings={"wal_writer_delay": "10s",
+                                   "bgwriter_lru_maxpages": "0"})
+    server.create_database("state")
+    end = ends.PostgresEnd(server, "state")
+    tidemark.top["state"] = end.connection()
+    return server, end
+
+
+def test_a_store_that_forgets_what_was_told(tidemark, served, crashable_store,
+                                            make_receiver):
+    """Its server crashes: whoever heard of a failure hears of its end."""
+    source, destination = served
+    server, end = crashable_store
+    hook = make_receiver()
+    for name in "ab":
+        tidemark.pipelines[name]["schedule"] = "manual"
+    notify(tidemark, {"webhook": hook.url})
+    source.execute("ALTER TABLE b RENAME TO gone")
+    running = tidemark.start("serve")
+    tidemark("run", "b")
+    wait_for(lambda: end.query("SELECT 1 FROM tidemark.notices "
+                               "WHERE state = 'failing'"), what="the note")
+    server.kill()
+    source.execute("ALTER TABLE gone RENAME TO b")
+    server.start()
+    tidemark("run", "b").expect(EXIT_OK)
+    wait_for(lambda: len(hook.events("b")) > 1, what="the recovery")
+    stop(running)
+    assert hook.events("b") == ["failed", "recovered"]
+
+
+def test_a_store_that_goes_while_one_tells(tidemark, served, crashable_store,
+                                           make_receiver):
+    """It has been told, so it is noted as soon as may be."""
+    source, destination = served
+    server, end = crashable_store
+
+    def crash(n):
+        if n == 1:
+            server.kill()
+        return 200
+    hook = make_receiver(crash)
+    notify(tidemark, {"webhook": hook.url})
+    source.execute("ALTER TABLE b RENAME TO gone")
+    running = tidemark.start("serve")
+    wait_for(lambda: hook.told, what="the failure")
+    source.execute("ALTER TABLE gone RENAME TO b")
+    server.start()
+    wait_equal(source, destination, "a", "b")
+    wait_for(lambda: len(hook.events("b")) > 1, what="the recovery")
+    stop(running)
     assert hook.events("b") == ["failed", "recovered"]

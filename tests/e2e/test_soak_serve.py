@@ -166,8 +166,9 @@ def every_alert(day, prometheus, hook, names):
 def check_well(day, prometheus, hook, names):
     """Everybody says so, and nobody but those who have reason to."""
     wait_well(day.crowd, names)
-    wait_for(lambda: all(hook.events(each)[-1:] in ([], ["recovered"])
-                         for each in names), what="the word that they work")
+    for name in names:
+        wait_for(lambda name=name: hook.events(name)[-1:] in (
+            [], ["recovered"]), what=f"the word that {name} works")
     wait_for(lambda: not prometheus.get("alerts")["alerts"],
              what="all alerts to clear")
 
