@@ -8,6 +8,7 @@
 #include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/sync_run.h"
+#include "cli/who.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
@@ -177,9 +178,11 @@ static int letters_discard(const struct arguments *args,
 {
 	struct dead_letter_list list = { NULL, 0, 0 };
 	int code = letters_named(args, s, false, &list, err);
+	char *who = who_calls();
 
 	if (!code)
-		code = letter_desk_discard(s, &list, err);
+		code = letter_desk_discard(s, &list, who, err);
+	free(who);
 	if (!code && arguments_has(args, "json")) {
 		letters_print_json(&list, false);
 	} else if (!code) {
@@ -191,6 +194,12 @@ static int letters_discard(const struct arguments *args,
 	}
 	dead_letter_list_release(&list);
 	return code;
+}
+
+static int letters_note_replay(struct store *store, const char *who,
+			       const void *what, struct error *err)
+{
+	return letter_desk_note(store, what, who, "replay", err);
 }
 
 static int letters_replay(const struct arguments *args,
@@ -207,6 +216,8 @@ static int letters_replay(const struct arguments *args,
 		code = letter_desk_pipelines(s, &list, &pipelines, &n, err);
 	if (!code)
 		code = sync_run(args, s, pipelines, n, &task.task, err);
+	if (!code)
+		who_has_done(s, letters_note_replay, &list);
 	free((void *)pipelines);
 	dead_letter_list_release(&list);
 	return code;

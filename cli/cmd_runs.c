@@ -8,9 +8,11 @@
 #include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/sync_run.h"
+#include "cli/who.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/nearest.h"
+#include "core/store/controls.h"
 #include "core/sync/ledger/history.h"
 #include "core/sync/tasks/replay.h"
 
@@ -207,6 +209,15 @@ static int runs_show(const struct arguments *args, const struct settings *s,
 	return code;
 }
 
+static int runs_note_replay(struct store *store, const char *who,
+			    const void *what, struct error *err)
+{
+	const struct replay *replay = what;
+
+	return store_control_note(store, replay->pipeline->name, who, "replay",
+				  replay->runs.items[0].run_id, err);
+}
+
 static int runs_replay(const struct arguments *args, const struct settings *s,
 		       struct error *err)
 {
@@ -219,6 +230,8 @@ static int runs_replay(const struct arguments *args, const struct settings *s,
 	if (!code)
 		code = sync_run(args, s, &replay.pipeline, 1, &replay.task,
 				err);
+	if (!code)
+		who_has_done(s, runs_note_replay, &replay);
 	replay_release(&replay);
 	return code;
 }

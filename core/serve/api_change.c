@@ -234,21 +234,14 @@ void api_discard_letter(const struct http_request *r, struct http_reply *out,
 	struct generation *g = board_generation(api->board);
 	struct dead_letter_list list = { NULL, 0, 0 };
 	struct error err = ERROR_INIT;
-	struct store *store = NULL;
 	int rc = api_find_letter(g, r->parts[0], &list, &err);
 
 	if (!rc)
-		rc = letter_desk_discard(&g->s, &list, &err);
+		rc = letter_desk_discard(&g->s, &list, r->by, &err);
 	if (rc)
 		api_fail(out, &err);
 	else
-		store = api_store(api, g, out);
-	if (store && store_control_note(store, list.items[0].pipeline, r->by,
-					"discard", r->parts[0], &err))
-		api_fail(out, &err);
-	else if (store)
 		http_reply_json(out, json_pack("{s:b}", "done", true));
-	store_close(store);
 	error_clear(&err);
 	dead_letter_list_release(&list);
 	generation_leave(g);

@@ -239,6 +239,16 @@ def test_dead_letters_are_replayed_and_discarded(tidemark, target):
     assert first["key"]["id"] in ids(destination)
     assert client(f"{path}/replay", {})[0] == 404
     stop(running)
+    left = tidemark("dead-letters", "list", "--json").json()["dead_letters"]
+    tidemark("dead-letters", "discard",
+             *[each["id"] for each in left]).expect(EXIT_OK)
+    with sqlite3.connect(tidemark.state_file) as db:
+        events = db.execute("SELECT what, who FROM control_events "
+                            "ORDER BY at").fetchall()
+    assert events[:2] == [(what, "token from 127.0.0.1")
+                          for what in ("discard", "replay")]
+    (what, who), = events[2:]
+    assert what == "discard" and "@" in who
 
 
 def test_a_run_is_replayed(tidemark, served):
@@ -253,6 +263,13 @@ def test_a_run_is_replayed(tidemark, served):
     assert done["run"]["rows_inserted"] == 1
     assert is_equal(source, destination, "a")
     stop(running)
+    tidemark("runs", "replay", run["run_id"]).expect(EXIT_OK)
+    with sqlite3.connect(tidemark.state_file) as db:
+        events = db.execute("SELECT what, who, detail FROM control_events "
+                            "ORDER BY at").fetchall()
+    by_api, by_hand = events
+    assert by_api == ("replay", "token from 127.0.0.1", run["run_id"])
+    assert by_hand[::2] == by_api[::2] and "@" in by_hand[1]
 
 
 def test_no_token_no_change(tidemark, served):

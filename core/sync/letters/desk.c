@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
+#include "core/store/controls.h"
 #include "core/store/letters.h"
 #include "core/store/session.h"
 #include "core/sync/parts/state.h"
@@ -106,8 +107,31 @@ int letter_desk_find(struct dead_letter_list *out, const struct settings *s,
 	return rc;
 }
 
+int letter_desk_note(struct store *store,
+		     const struct dead_letter_list *letters, const char *who,
+		     const char *what, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0, n; !rc && i < letters->n; i += n) {
+		const struct dead_letter *first = &letters->items[i];
+		char *detail;
+
+		for (n = 1; i + n < letters->n; n++)
+			if (strcmp(letters->items[i + n].pipeline,
+				   first->pipeline) != 0)
+				break;
+		detail = n == 1 ? xstrdup(first->id)
+				: xstrfmt("%s and %zu more", first->id, n - 1);
+		rc = store_control_note(store, first->pipeline, who, what,
+					detail, err);
+		free(detail);
+	}
+	return rc;
+}
+
 int letter_desk_discard(const struct settings *s,
-			const struct dead_letter_list *letters,
+			const struct dead_letter_list *letters, const char *who,
 			struct error *err)
 {
 	struct store *store = NULL;
@@ -116,6 +140,8 @@ int letter_desk_discard(const struct settings *s,
 	if (rc)
 		return rc;
 	rc = store_letters_delete(store, letters, err);
+	if (!rc)
+		rc = letter_desk_note(store, letters, who, "discard", err);
 	store_close(store);
 	return rc;
 }

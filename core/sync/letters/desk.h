@@ -21,8 +21,13 @@ struct letter_wish {
  * config nor on a letter. To be released in any case. */
 int letter_desk_find(struct dead_letter_list *out, const struct settings *s,
 		     const struct letter_wish *wish, struct error *err);
+/* Keep who has done what to them, "replay". */
+int letter_desk_note(struct store *store,
+		     const struct dead_letter_list *letters, const char *who,
+		     const char *what, struct error *err);
+/* It is kept who has done it. */
 int letter_desk_discard(const struct settings *s,
-			const struct dead_letter_list *letters,
+			const struct dead_letter_list *letters, const char *who,
 			struct error *err);
 /* Delete those of a pipeline whose row was last refused more than `keep_us`
  * ago, and say so in the log. */
