@@ -219,6 +219,13 @@ static const char prune_chunks_sql[] =
 static const char prune_events_sql[] =
 	"DELETE FROM control_events WHERE at < $1";
 
+/* Of a pipeline that has not run since: it is gone, or nothing is news. */
+static const char prune_notices_sql[] =
+	"DELETE FROM notices WHERE changed_at < $1 AND claim_until < $1\n"
+	"  AND NOT EXISTS (SELECT 1 FROM attempts AS a\n"
+	"                  WHERE a.pipeline = notices.pipeline\n"
+	"                    AND a.started_at >= $1)";
+
 static int history_close(struct store *s, const struct attempt *a, bool gone,
 			 struct error *err)
 {
@@ -333,8 +340,8 @@ int store_history_prune(struct store *s, int64_t keep_us, struct error *err)
 	const char *params[] = { store_number(before,
 					      clock_now_us() - keep_us) };
 	const char *steps[] = { prune_batches_sql, prune_attempts_sql,
-				prune_runs_sql, prune_chunks_sql,
-				prune_events_sql };
+				prune_runs_sql,	   prune_chunks_sql,
+				prune_events_sql,  prune_notices_sql };
 	bool old = false;
 	int rc = store_run(s, old_sql, params, 1, "t", store_note_any, &old,
 			   err);

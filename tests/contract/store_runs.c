@@ -1,5 +1,6 @@
 /* The history of runs: what is looked up, closed and forgotten. */
 #include "core/store/history.h"
+#include "core/store/notices.h"
 #include "core/store/pipelines.h"
 #include "core/store/session.h"
 #include "core/store/standing.h"
@@ -214,6 +215,59 @@ static void prunes(void **state)
 	store_close(s);
 }
 
+static void tell(struct store *s, const char *pipeline)
+{
+	const struct notice_key key = { "somebody", pipeline, "health" };
+	struct error err = ERROR_INIT;
+	bool mine = false;
+
+	if (store_notice_claim(s, &key, "ok", 0, "us", US_PER_SECOND, &mine,
+			       &err) ||
+	    store_notice_told(s, &key, "us", "failing", &err))
+		fail_msg("%s", err.message);
+	assert_true(mine);
+}
+
+static size_t count_told(struct store *s, const char *pipeline)
+{
+	struct notice_list list = { NULL, 0, 0 };
+	struct error err = ERROR_INIT;
+	size_t n;
+
+	if (store_notices_list(s, pipeline, &list, &err))
+		fail_msg("%s", err.message);
+	n = list.n;
+	notice_list_release(&list);
+	return n;
+}
+
+/* What was told of a pipeline that has not run since is forgotten. */
+static void prunes_notices(void **state)
+{
+	struct store *s = place_open(*state);
+	struct error err = ERROR_INIT;
+	struct attempt old = attempt_of("a-old", "r-old"),
+		       now = attempt_of("a-now", "r-now");
+
+	old.pipeline = (char *)"gone";
+	old.started_at = clock_now_us() - 5 * US_PER_DAY;
+	now.pipeline = (char *)"here";
+	now.started_at = clock_now_us();
+	place_save(s, &old);
+	place_save(s, &now);
+	tell(s, "gone");
+	tell(s, "here");
+	assert_int_equal(store_history_prune(s, US_PER_DAY, &err), 0);
+	assert_int_equal(count_told(s, "gone"), 1);
+	place_sql(*state, "UPDATE notices SET changed_at = 7, claim_until = 0");
+	assert_int_equal(store_history_prune(s, US_PER_DAY, &err), 0);
+	assert_int_equal(count_told(s, "gone"), 0);
+	assert_int_equal(count_told(s, "here"), 1);
+	place_sql(*state, "DELETE FROM notices");
+	place_sql(*state, "DELETE FROM attempts");
+	store_close(s);
+}
+
 static void save_idle(struct store *s, const char *id, int64_t at,
 		      const char *outcome, int64_t batches)
 {
@@ -328,7 +382,8 @@ static void tells_the_standing(void **state)
 #define SHARED(make)                                                           \
 	EACH(make, closes_attempts), EACH(make, lists_runs),                   \
 		EACH(make, lists_batches), EACH(make, prunes),                 \
-		EACH(make, thins), EACH(make, tells_the_standing)
+		EACH(make, prunes_notices), EACH(make, thins),                 \
+		EACH(make, tells_the_standing)
 
 const struct CMUnitTest store_runs_file[] = { SHARED(file) };
 const struct CMUnitTest store_runs_postgres[] = { SHARED(postgres) };
