@@ -9,8 +9,9 @@
 /* Enough of an answer to tell a refusal by. */
 #define POST_ANSWER 4096
 
+/* `own`: authorities could be named, and are not. */
 static int post_through(struct http *h, const struct http_request *request,
-			struct error *err)
+			bool own, struct error *err)
 {
 	struct http_response answer;
 	int rc;
@@ -18,6 +19,8 @@ static int post_through(struct http *h, const struct http_request *request,
 	http_response_init(&answer);
 	http_heed_stop(h, true);
 	rc = http_begin(h, request, &answer, err);
+	if (rc == -ERROR_ACCESS && own)
+		error_hint(err, "(authorities of your own: notify has `ca`)");
 	/* A success is one by its head. */
 	if (!rc && answer.status / 100 != 2) {
 		rc = http_drain(h, &answer, POST_ANSWER, true, err);
@@ -32,7 +35,8 @@ static int post_through(struct http *h, const struct http_request *request,
 int post_send(const struct post *p, struct error *err)
 {
 	const struct connection conn = { .connect_timeout_us = p->timeout_us,
-					 .silence_timeout_us = p->timeout_us };
+					 .silence_timeout_us = p->timeout_us,
+					 .tls_ca = (char *)p->ca };
 	const char *host = strstr(p->url, "://");
 	size_t n = host ? strcspn(host + 3, "/?") : 0;
 	struct http *h = NULL;
@@ -55,7 +59,8 @@ int post_send(const struct post *p, struct error *err)
 							      p->timeout_us,
 						      .once = true };
 
-		rc = post_through(h, &request, err);
+		rc = post_through(h, &request,
+				  !p->ca && !strncmp(base, "https", 5), err);
 	}
 	http_close(h);
 	free(base);

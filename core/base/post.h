@@ -16,6 +16,7 @@ struct post {
 	const char *body;
 	size_t n;
 	int64_t timeout_us; /* for all of it */
+	const char *ca; /* PEM file of authorities; NULL: the system's */
 };
 typedef int (*post_function)(const struct post *p, struct error *err);
 

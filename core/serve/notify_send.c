@@ -14,7 +14,8 @@ static int notify_post(const struct notify_settings *to, post_function post,
 				     .headers = headers,
 				     .body = text,
 				     .n = n,
-				     .timeout_us = to->timeout_us };
+				     .timeout_us = to->timeout_us,
+				     .ca = to->ca };
 	char hex[HMAC_HEX_SIZE], *signature = NULL;
 	int rc = 0;
 

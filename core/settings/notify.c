@@ -30,6 +30,12 @@ const struct option notify_options[] = {
 	  .expects = "a text of 16 characters or more, best as ${file:PATH}",
 	  .doc = "Key of the header `X-Tidemark-Signature: sha256=HEX`, the "
 		 "HMAC of the body." },
+	{ .name = "ca",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct notify_settings, ca),
+	  .expects = "a PEM file",
+	  .doc = "Authorities that may sign the webhook's certificate; the "
+		 "system's, if it is left out." },
 	{ .name = "command",
 	  .type = OPTION_LIST,
 	  .flags = OPTION_REPEATS,
@@ -195,8 +201,8 @@ static int notify_check(struct option_context *ctx,
 				     "takes either a webhook or a command");
 	if (n->webhook)
 		rc = notify_check_webhook(ctx, node, n);
-	else if (n->secret)
-		rc = settings_fail(ctx, node, "secret",
+	else if (n->secret || n->ca)
+		rc = settings_fail(ctx, node, n->secret ? "secret" : "ca",
 				   "is for a webhook; a command is this "
 				   "machine's own");
 	else if (n->command.items[0][0] != '/')

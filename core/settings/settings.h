@@ -158,6 +158,7 @@ const char *notify_event_name(enum notify_event event);
 struct notify_settings {
 	char *webhook; /* a URL; NULL: a command */
 	char *secret; /* the webhook's; NULL or "": none */
+	char *ca; /* the webhook's authorities, a file; NULL: the system's */
 	struct strlist command; /* an absolute path, and arguments */
 	struct strlist on; /* as written; none: all events */
 	bool wants[NOTIFY_EVENTS];
