@@ -21,14 +21,15 @@ void lease_release(struct lease *l)
 	free(l->host);
 	free(l->process);
 	free(l->session);
+	free(l->ran_ends);
 	lease_init(l);
 }
 
 /* @ is the store's now. */
 static const char read_sql[] =
 	"SELECT name, holder, host, pid, process, session, since, until,\n"
-	"  fence, @, ran_at, ran_open FROM leases WHERE name = $1";
-#define LEASE_SHAPE "tttttttttttt"
+	"  fence, @, ran_at, ran_open, ran_ends FROM leases WHERE name = $1";
+#define LEASE_SHAPE "ttttttttttttt"
 
 /* Nobody is known to have had it: host ''. */
 static const char make_sql[] =
@@ -43,8 +44,10 @@ static const char take_sql[] =
 	"  ran_at = CASE WHEN CAST($6 AS bigint) = 1 THEN @\n"
 	"           ELSE ran_at END,\n"
 	"  ran_open = CASE WHEN CAST($6 AS bigint) = 1 THEN 1\n"
-	"             ELSE ran_open END\n"
-	"WHERE name = $7";
+	"             ELSE ran_open END,\n"
+	"  ran_ends = CASE WHEN CAST($6 AS bigint) = 1 THEN $7\n"
+	"             ELSE ran_ends END\n"
+	"WHERE name = $8";
 
 static const char renew_sql[] =
 	"UPDATE leases SET until = @ + $1\n"
@@ -90,6 +93,7 @@ static int lease_note(void *ctx, const char *const *values, struct error *err)
 	l->now = store_number_of(values[9]);
 	l->ran_at = store_number_of(values[10]);
 	l->ran_open = store_number_of(values[11]) != 0;
+	l->ran_ends = xstrdup(values[12]);
 	return 0;
 }
 
@@ -157,6 +161,7 @@ static int lease_write(struct store *s, const struct lease *wanted,
 		wanted->process,
 		store_number(us, lease_us),
 		wanted->runs ? "1" : "0",
+		wanted->ran_ends ? wanted->ran_ends : "",
 		wanted->name,
 	};
 

@@ -27,6 +27,7 @@ struct lease {
 	 * has not come to its end. One that is killed never does. */
 	int64_t ran_at;
 	bool ran_open;
+	char *ran_ends; /* its tables, for people; "": not known */
 };
 void lease_init(struct lease *l);
 void lease_release(struct lease *l);
@@ -40,10 +41,10 @@ enum lease_answer {
 };
 
 /* Take the lease `wanted` names (name, holder, host, pid, process, runs,
- * turn_us) for `lease_us`. It must be free, have run out, or its holder must be
- * surely gone. Its fence is one more than any before. `*before` has the former
- * holder; `now` is set in any case. CONFIG when the store is a file and another
- * machine has a lease in it. */
+ * turn_us, ran_ends) for `lease_us`. It must be free, have run out, or its
+ * holder must be surely gone. Its fence is one more than any before. `*before`
+ * has the former holder; `now` is set in any case. CONFIG when the store is a
+ * file and another machine has a lease in it. */
 int store_lease_take(struct store *s, const struct lease *wanted,
 		     int64_t lease_us, enum lease_answer *answer,
 		     struct lease *out, struct lease *before,

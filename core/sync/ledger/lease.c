@@ -94,6 +94,22 @@ static int lease_try(struct lease_keeper *k, struct store *store,
 	return 0;
 }
 
+/* Two configs may name one pipeline. Each has its own target and mark, so
+ * nothing is mixed; but each turn is one's alone. */
+static void lease_compare_ends(const struct lease_keeper *k,
+			       const struct lease *before)
+{
+	if (!k->terms.runs || !k->terms.ends || !before->ran_ends ||
+	    !*before->ran_ends || !strcmp(before->ran_ends, k->terms.ends))
+		return;
+	log_warn("the run before this one was another: %s. Now it is: %s. If "
+		 "the config was changed since, all is well. Else two configs "
+		 "have a pipeline of this name (process %" PRId64 " on %s had "
+		 "its lease last), and each gets some of its turns alone: give "
+		 "each a name of its own",
+		 before->ran_ends, k->terms.ends, before->pid, before->host);
+}
+
 /* `*waits`: the seat was left for it. */
 static int lease_wait(struct lease_keeper *k, struct store *store,
 		      const struct lease *wanted, json_t **held_by, bool *waits,
@@ -128,6 +144,8 @@ static int lease_wait(struct lease_keeper *k, struct store *store,
 	if (!rc && answer == LEASE_HAD)
 		rc = error_set(err, ERROR_STATE,
 			       "another run has taken this turn");
+	if (!rc)
+		lease_compare_ends(k, &before);
 	lease_release(&before);
 	return rc;
 }
@@ -151,8 +169,11 @@ int lease_keeper_take(struct lease_keeper *k, struct store *store,
 	lease_keeper_fill(k, &wanted, name);
 	wanted.runs = k->terms.runs;
 	wanted.turn_us = k->terms.turn_us;
+	if (k->terms.ends)
+		wanted.ran_ends = xstrdup(k->terms.ends);
 	rc = lease_wait(k, store, &wanted, held_by, &waits, err);
 	lease_release(&wanted);
+	k->terms.ends = NULL;
 	if (!rc && k->terms.state)
 		rc = beat_begin(k, err);
 	/* The lease is renewed while a seat is waited for. */

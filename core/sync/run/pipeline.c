@@ -294,13 +294,24 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 	return rc;
 }
 
+/* For people, and to tell two configs apart. Caller frees. */
+static char *pipeline_ends(const struct pipeline_settings *p)
+{
+	return xstrfmt("%s from %s at %s into %s at %s",
+		       load_mode_name(p->mode), p->source_table,
+		       p->source->url.shown, p->destination_table,
+		       p->destination->url.shown);
+}
+
 static int pipeline_take_lease(struct run_context *c, struct run_result *out,
 			       struct error *err)
 {
 	const struct task *task = c->options->task;
 	struct lease_terms terms = c->options->lease;
+	char *ends = pipeline_ends(c->p);
 	int rc;
 
+	terms.ends = ends;
 	terms.runs = task_has(task, TASK_MOVES_MARK) &&
 		     !task_has(task, TASK_OWN_LEASE);
 	do {
@@ -308,6 +319,7 @@ static int pipeline_take_lease(struct run_context *c, struct run_result *out,
 		rc = lease_keeper_take(&c->keeper, c->store, pipeline_lease(c),
 				       &terms, &out->held_by, err);
 	} while (rc && tries_again(&c->tries, err));
+	free(ends);
 	return rc;
 }
 
