@@ -58,13 +58,12 @@ const struct command command_pause = {
 	.max_operands = OPERANDS_ANY,
 	.summary = "hold pipelines until they are resumed",
 	.details =
-		"`serve` begins no run of a pipeline that is paused. A run "
-		"that is under way stops\n"
-		"reading after the batch in hand, within a second. It has no "
-		"transaction open, and\n"
-		"goes on when the pipeline is resumed. So does a `run` that "
-		"is begun by hand.\n"
-		"`status` says who has paused it, and since when.",
+		"`serve` begins no run of a pipeline that is paused. One that "
+		"is under way ends after\n"
+		"the batch in hand, within a second. The rest is loaded when "
+		"the pipeline is resumed.\n"
+		"A `run` by hand waits meanwhile, with no transaction open.\n"
+		"`status` says who has paused it, since when and why.",
 	.example =
 		"tidemark pause orders --reason \"until the index is built\"",
 	.flags = pause_flags,

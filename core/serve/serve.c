@@ -52,8 +52,9 @@ struct serve {
 };
 
 /* The wish for a run is met, by this process or since then by another. It is
- * not by a run that goes on elsewhere: that one may have begun before it. If it
- * cannot be crossed out now it is met again, to no avail: its turn is taken. */
+ * not by a run that goes on elsewhere, which may have begun before it, nor by
+ * one that was stopped. If it cannot be crossed out now it is met again, to no
+ * avail: its turn is taken. */
 static void serve_meet(struct serve *s, struct turn *turn,
 		       const struct run_result *r)
 {
@@ -61,7 +62,8 @@ static void serve_meet(struct serve *s, struct turn *turn,
 	int64_t met = turn->meets_us;
 
 	turn->meets_us = 0;
-	if (!met || (r->outcome == OUTCOME_BUSY && r->held_by))
+	if (!met || r->outcome == OUTCOME_STOPPED ||
+	    (r->outcome == OUTCOME_BUSY && r->held_by))
 		return;
 	if (turn->asked_us <= met)
 		turn->asked_us = 0;

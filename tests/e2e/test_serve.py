@@ -442,6 +442,46 @@ def test_a_pause_in_the_middle_of_a_run(tidemark, source, make_destination):
     check_items(source, destination)
 
 
+@pytest.mark.parametrize("schedule", ("every 1h", "manual"))
+def test_a_paused_run_is_in_nobodys_way(tidemark, source, make_destination,
+                                        schedule):
+    """It ends at its batch: the file, the lease and its place among the jobs
+    are free. The rest comes as soon as it is resumed."""
+    destination = make_destination("sqlite")
+    workload.create_items(source, "a", rows=2000)
+    configure(tidemark, source, destination, ("a", *fill(source, "b")),
+              schedule=schedule)
+    tidemark.run("b")
+    workload.fill_items(source, 31, 40, stamp="now()", table="b")
+    tidemark.pipelines["b"]["schedule"] = "every 1s"
+    tidemark.pipelines["a"].update(batch={"rows": 10},
+                                   pace={"rows_per_second": 200})
+    tidemark.top["jobs"] = 1
+    tidemark.write_config()
+    before = state_rows(tidemark)
+    running = tidemark.start("serve")
+    if schedule == "manual":
+        wait_equal(source, destination, "b")
+        with sqlite3.connect(tidemark.state_file) as db:
+            db.execute("INSERT INTO controls VALUES ('a', 0, '', '', ?, "
+                       "'ann')", (int(time.time() * 1e6),))
+    wait_for(lambda: outcomes(tidemark, "a")[:1] == [""], what="its begin")
+    wait_for(lambda: state_rows(tidemark) > before + 50, what="batches")
+    tidemark("pause", "a", "--reason", "an index").expect(EXIT_OK)
+    wait_for(lambda: outcomes(tidemark, "a") == ["stopped"], what="its end")
+    workload.fill_items(source, 41, 50, stamp="now()", table="b")
+    wait_equal(source, destination, "b")
+    told = status(tidemark, "a")
+    assert told["state"] == "paused" and not told["lease"], told
+    assert 0 < told["last_run"]["rows_read"] < 2000
+    assert logged(running, "has paused it: an index")
+    tidemark("pace", "a", "rows_per_second=0").expect(EXIT_OK)
+    tidemark("resume", "a").expect(EXIT_OK)
+    wait_equal(source, destination, "a")
+    stop(running)
+    assert outcomes(tidemark, "a") == ["stopped", "caught_up"]
+
+
 def test_a_run_of_a_paused_pipeline_waits(tidemark, served):
     source, destination = served
     tidemark("pause", "a").expect(EXIT_OK)

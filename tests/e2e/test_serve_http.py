@@ -399,6 +399,7 @@ def test_runs_of_another_process_are_seen_in_time(tidemark, served):
     process, for clocks say little on a busy machine."""
     source, destination = served
     other = tidemark.start("serve")
+    wait_for(lambda: logged(other, "listening on"), what="the other one")
     tidemark.pipelines["a"].update(schedule="manual", alert={"late": "3s"})
     tidemark.write_config()
     running = tidemark.start("serve")

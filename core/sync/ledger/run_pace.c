@@ -107,8 +107,11 @@ int run_pace_begin(struct run_pace *r, const struct pace_waiter *waiter,
 {
 	if (r->off)
 		return 0;
-	if (!r->pace)
+	if (!r->pace) {
 		r->pace = pace_new(r->p, r->share);
+		if (r->yields)
+			pace_yield(r->pace);
+	}
 	run_pace_ask(r);
 	return pace_wait(r->pace, waiter, err);
 }

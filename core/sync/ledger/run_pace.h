@@ -16,6 +16,7 @@
 struct run_pace {
 	const struct pipeline_settings *p;
 	bool off; /* nothing holds it */
+	bool yields; /* a pause ends it: others begin the rest anew */
 	int64_t share; /* so many share the rates; 0: one */
 	struct store *store; /* may be NULL */
 	struct store *looked_at; /* where that is: asked for the pace alone */

@@ -54,6 +54,7 @@ struct pace {
 	pthread_mutex_t lock; /* guards the rest; taken last */
 	struct pace_limits next; /* to go by from the next look on */
 	bool changed;
+	bool yields;
 	char *pause; /* why a person holds it; NULL: nobody does */
 	struct pace_hold hold;
 	bool rate_told;
@@ -111,6 +112,11 @@ void pace_pause(struct pace *pace, const char *reason)
 	free(pace->pause);
 	pace->pause = reason ? xstrdup(reason) : NULL;
 	pthread_mutex_unlock(&pace->lock);
+}
+
+void pace_yield(struct pace *pace)
+{
+	pace->yields = true;
 }
 
 static void pace_look_at_pause(struct pace *pace, struct pace_cause *out)
@@ -365,6 +371,11 @@ static int pace_hold_on(struct pace_round *round, struct pace_cause *cause,
 	return 0;
 }
 
+static bool pace_ends(const struct pace *pace, const struct pace_cause *cause)
+{
+	return pace->yields && !strcmp(cause->by, PACE_PAUSE);
+}
+
 static int pace_wait_for(struct pace_round *round, struct error *err)
 {
 	const struct pace_waiter *waiter = round->waiter;
@@ -379,8 +390,13 @@ static int pace_wait_for(struct pace_round *round, struct error *err)
 			pace_let_go(pace, waited);
 			return 0;
 		}
-		if (!rc)
+		if (!rc && pace_ends(pace, &cause)) {
+			rc = error_set(err, ERROR_STOPPED, "stopped: %s",
+				       cause.reason);
+			free(cause.reason);
+		} else if (!rc) {
 			rc = pace_hold_on(round, &cause, err);
+		}
 		waited = true;
 	}
 	return rc;

@@ -37,10 +37,14 @@ struct pace *pace_new(const struct pipeline_settings *p, int64_t share);
 void pace_change(struct pace *pace, struct pace_limits *limits);
 /* Hold it for a reason of a person's, from any thread; NULL: no longer. */
 void pace_pause(struct pace *pace, const char *reason);
+/* From now on such a hold ends each wait at once, as a stop does: somebody
+ * begins the rest anew. Before the first wait. */
+void pace_yield(struct pace *pace);
 void pace_free(struct pace *pace); /* NULL is fine */
 
-/* Wait until the next batch may be read. STOPPED by a signal; CONFIG if the
- * source or a replica can never answer. NULL never waits. */
+/* Wait until the next batch may be read. STOPPED by a signal, or see
+ * pace_yield(); CONFIG if the source or a replica can never answer. NULL never
+ * waits. */
 int pace_wait(struct pace *pace, const struct pace_waiter *waiter,
 	      struct error *err);
 /* Begin this batch: lower its bounds so that the rates hold within seconds. */

@@ -360,6 +360,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 
 	c.pacing = (struct run_pace){ .p = p,
 				      .off = !task_has(task, TASK_PACED),
+				      .yields = options->lease.turn_us != 0,
 				      .share = options->pace_share,
 				      .store = store,
 				      .looked_at = options->looked_at,
