@@ -34,6 +34,22 @@ static const struct flag *flag_find_letter(const struct flag *flags,
 	return NULL;
 }
 
+const struct flag *syntax_flag(const struct syntax *s, const struct command *c,
+			       const char *name, size_t n)
+{
+	const struct flag *flag = flag_find(s->flags, name, n);
+
+	return flag || !c ? flag : flag_find(c->flags, name, n);
+}
+
+const struct flag *syntax_flag_letter(const struct syntax *s,
+				      const struct command *c, char letter)
+{
+	const struct flag *flag = flag_find_letter(s->flags, letter);
+
+	return flag || !c ? flag : flag_find_letter(c->flags, letter);
+}
+
 static size_t flag_collect(const struct flag *flags, const char **names,
 			   size_t n, size_t max)
 {
@@ -179,10 +195,8 @@ static int cursor_long(struct cursor *c, const char *word, struct error *err)
 {
 	struct arguments *a = c->out;
 	size_t n = strcspn(word, "=");
-	const struct flag *flag = flag_find(a->syntax->flags, word, n);
+	const struct flag *flag = syntax_flag(a->syntax, a->command, word, n);
 
-	if (!flag && a->command)
-		flag = flag_find(a->command->flags, word, n);
 	if (!flag)
 		return flag_unknown(a, word, n, err);
 	return flag_take(c, flag, word[n] ? word + n + 1 : NULL, err);
@@ -195,12 +209,10 @@ static int cursor_short(struct cursor *c, const char *word, struct error *err)
 
 	for (; *word; word++) {
 		const struct flag *flag =
-			flag_find_letter(a->syntax->flags, *word);
+			syntax_flag_letter(a->syntax, a->command, *word);
 		const char *rest = NULL;
 		int code;
 
-		if (!flag && a->command)
-			flag = flag_find_letter(a->command->flags, *word);
 		if (!flag)
 			return error_set(err, ERROR_CONFIG,
 					 "unknown flag -%c (see tidemark help)",

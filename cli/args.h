@@ -91,6 +91,13 @@ void arguments_list(const struct arguments *a, const char *flag,
 /* The number of a count or duration, or 0 if it was not given. */
 int64_t arguments_number(const struct arguments *a, const char *flag);
 
+/* A flag of every command or of `c` (NULL: none was named yet); NULL: there is
+ * none. `name` has `n` bytes, without dashes. */
+const struct flag *syntax_flag(const struct syntax *s, const struct command *c,
+			       const char *name, size_t n);
+const struct flag *syntax_flag_letter(const struct syntax *s,
+				      const struct command *c, char letter);
+
 /* By name; NULL with a CONFIG error that says the nearest name. */
 const struct command *syntax_command(const struct syntax *s, const char *name,
 				     struct error *err);

@@ -1,10 +1,15 @@
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/man.h"
 
 static int help_run(const struct arguments *args, struct error *err)
 {
 	const struct command *c;
 
+	if (arguments_has(args, "man")) {
+		man_page(args->syntax);
+		return 0;
+	}
 	if (arguments_has(args, "reference")) {
 		help_reference(args->syntax);
 		return 0;
@@ -23,6 +28,7 @@ static int help_run(const struct arguments *args, struct error *err)
 static const struct flag help_flags[] = {
 	{ "reference", 0, FLAG_SWITCH, NULL,
 	  "print all commands as the page docs/commands.md" },
+	{ "man", 0, FLAG_SWITCH, NULL, "print all commands as a man page" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 

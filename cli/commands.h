@@ -9,6 +9,7 @@
 
 extern const struct command command_backfill;
 extern const struct command command_check;
+extern const struct command command_completion;
 extern const struct command command_copy;
 extern const struct command command_dead_letters;
 extern const struct command command_grants;

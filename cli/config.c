@@ -13,16 +13,21 @@
 
 #define CONFIG_FILE "tidemark.yaml"
 
-int config_load(const struct arguments *args, struct settings *out,
-		struct error *err)
+const char *config_path(const char *path)
 {
-	const char *path = arguments_text(args, "config");
-
 	if (!path && access(CONFIG_FILE, F_OK) == 0)
 		path = CONFIG_FILE;
 	if (!path)
 		path = getenv("TIDEMARK_CONFIG");
-	if (!path || !*path)
+	return path && *path ? path : NULL;
+}
+
+int config_load(const struct arguments *args, struct settings *out,
+		struct error *err)
+{
+	const char *path = config_path(arguments_text(args, "config"));
+
+	if (!path)
 		return error_set(
 			err, ERROR_CONFIG,
 			"there is no " CONFIG_FILE " here and $TIDEMARK_CONFIG "

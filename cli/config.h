@@ -6,6 +6,10 @@
 #include "cli/args.h"
 #include "core/settings/settings.h"
 
+/* The config file that a command reads, if it was given `path` (NULL: none);
+ * NULL: there is none. */
+const char *config_path(const char *path);
+
 /* -c, else tidemark.yaml if it is there, else $TIDEMARK_CONFIG. `out` is
  * released by the caller only if 0 is returned. */
 int config_load(const struct arguments *args, struct settings *out,

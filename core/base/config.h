@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "core/base/error.h"
+#include "core/base/strlist.h"
 
 enum config_kind { CONFIG_SCALAR, CONFIG_LIST, CONFIG_MAP };
 
@@ -55,6 +56,10 @@ int config_file_load(struct config_file *out, const char *path,
 /* The same from memory; `name` for messages. */
 int config_file_parse(struct config_file *out, const char *name,
 		      const char *data, size_t n, struct error *err);
+/* Append the keys of the map `name` at the top of a file, in order. No variable
+ * and no secret's file is looked at. */
+int config_file_names(struct strlist *out, const char *path, const char *name,
+		      struct error *err);
 void config_file_release(struct config_file *file);
 
 struct config_node *config_node_new(enum config_kind kind,

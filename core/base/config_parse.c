@@ -24,6 +24,7 @@ struct config_parser {
 	struct config_place key_at;
 	struct config_place at; /* where the event in hand is */
 	size_t documents;
+	bool as_written; /* scalars are not expanded */
 };
 
 /* libfyaml's marks count from 0. The mark of a quoted scalar points behind its
@@ -104,8 +105,13 @@ static int config_parser_expand(struct config_parser *p,
 				struct config_node *node)
 {
 	struct strbuf text = STRBUF_INIT;
-	int rc = expand_text(&text, node->raw, p->err);
+	int rc;
 
+	if (p->as_written) {
+		node->text = xstrdup(node->raw);
+		return 0;
+	}
+	rc = expand_text(&text, node->raw, p->err);
 	if (rc)
 		config_prefix(p->file, p->at, p->err);
 	node->text = strbuf_detach(&text);
@@ -289,9 +295,11 @@ static struct fy_diag *config_diag_new(void)
 }
 
 static int config_parse_tree(struct config_file *file, const char *data,
-			     size_t n, struct error *err)
+			     size_t n, bool as_written, struct error *err)
 {
-	struct config_parser p = { .file = file, .err = err };
+	struct config_parser p = { .file = file,
+				   .as_written = as_written,
+				   .err = err };
 	struct fy_parse_cfg cfg = { .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG };
 	int rc;
 
@@ -308,8 +316,9 @@ static int config_parse_tree(struct config_file *file, const char *data,
 	return rc;
 }
 
-int config_file_parse(struct config_file *out, const char *name,
-		      const char *data, size_t n, struct error *err)
+static int config_parse(struct config_file *out, const char *name,
+			const char *data, size_t n, bool as_written,
+			struct error *err)
 {
 	struct config_file file = { .name = xstrdup(name) };
 	int rc;
@@ -320,7 +329,7 @@ int config_file_parse(struct config_file *out, const char *name,
 	else
 		rc = config_check_utf8(&file, data, n, err);
 	if (!rc)
-		rc = config_parse_tree(&file, data, n, err);
+		rc = config_parse_tree(&file, data, n, as_written, err);
 	if (!rc && !file.root)
 		rc = error_set(err, ERROR_CONFIG, "%s is empty", name);
 	if (rc)
@@ -328,6 +337,12 @@ int config_file_parse(struct config_file *out, const char *name,
 	else
 		*out = file;
 	return rc;
+}
+
+int config_file_parse(struct config_file *out, const char *name,
+		      const char *data, size_t n, struct error *err)
+{
+	return config_parse(out, name, data, n, false, err);
 }
 
 static char *config_doubt(const char *path, enum trust kind)
@@ -351,4 +366,26 @@ int config_file_load(struct config_file *out, const char *path,
 	}
 	strbuf_release(&data);
 	return rc;
+}
+
+int config_file_names(struct strlist *out, const char *path, const char *name,
+		      struct error *err)
+{
+	const struct config_entry *entry;
+	struct strbuf data = STRBUF_INIT;
+	struct config_file file;
+	int rc = file_read(&data, path, CONFIG_SIZE_LIMIT, err);
+
+	if (!rc)
+		rc = config_parse(&file, path, data.data, data.len, true, err);
+	strbuf_release(&data);
+	if (rc)
+		return rc;
+	entry = config_node_entry(file.root, name);
+	for (size_t i = 0;
+	     entry && entry->node->kind == CONFIG_MAP && i < entry->node->n;
+	     i++)
+		strlist_add(out, entry->node->entries[i].key);
+	config_file_release(&file);
+	return 0;
 }

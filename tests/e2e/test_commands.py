@@ -22,7 +22,7 @@ STATUS_KEYS = {"pipeline", "watermark", "lag_seconds", "held_by", "last_run",
                "lease", "breaker", "dead_letters", "chunks"}
 COMMANDS = ("run", "check", "status", "runs", "backfill", "worker", "copy",
             "init", "watermark", "pace", "migrate", "schema", "plugins",
-            "version", "help")
+            "completion", "version", "help")
 
 
 @pytest.fixture
