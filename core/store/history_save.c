@@ -219,7 +219,7 @@ static const char prune_chunks_sql[] =
 static const char prune_events_sql[] =
 	"DELETE FROM control_events WHERE at < $1";
 
-/* Of a pipeline that has not run since: it is gone, or nothing is news. */
+/* Where a pipeline has not run since, it is gone, or nothing is news. */
 static const char prune_notices_sql[] =
 	"DELETE FROM notices WHERE changed_at < $1 AND claim_until < $1\n"
 	"  AND NOT EXISTS (SELECT 1 FROM attempts AS a\n"

@@ -241,7 +241,7 @@ static size_t count_told(struct store *s, const char *pipeline)
 	return n;
 }
 
-/* What was told of a pipeline that has not run since is forgotten. */
+/* A pipeline has not run since: its notices are forgotten. */
 static void prunes_notices(void **state)
 {
 	struct store *s = place_open(*state);

@@ -128,7 +128,7 @@ def test_a_pipeline_is_removed_while_it_runs(tidemark, served,
     assert not hook.told
     done = tidemark("status", "--json")
     assert [each["pipeline"] for each in done.json()["pipelines"]] == ["b"]
-    # What was asked for is done once it is there again.
+    # The wish is kept, and is done once the pipeline is there again.
     tidemark.pipelines["a"] = dict(removed, schedule="manual")
     tidemark.write_config()
     running.signal(signal.SIGHUP)

@@ -20,7 +20,7 @@ struct lease_terms {
 	int64_t lease_us;
 	int64_t wait_us; /* for another to be done; 0: not at all */
 	bool runs; /* it is a run, which takes the pipeline's turn */
-	const char *ends; /* of a run: between which tables; for people */
+	const char *ends; /* the tables of a run, for people */
 	/* A turn that one takes: not if a run has begun at that time of the
 	 * store's clock, or later, and come to its end. 0: any number may. */
 	int64_t turn_us;
