@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/by_name.h"
 #include "core/base/clock.h"
 #include "core/store/session.h"
 #include "core/sync/parts/state.h"
@@ -50,22 +51,20 @@ static void board_release_items(struct board_item *items, size_t n)
 	free(items);
 }
 
+static const char *board_name(const void *list, size_t i)
+{
+	const struct board_view *view = list;
+
+	return view->items[i].p->name;
+}
+
 struct board_item *board_find(const struct board_view *view, const char *name)
 {
-	size_t low = 0, high = view->n;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, view->items[middle].p->name);
-
-		if (!order)
-			return &view->items[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return by_name_find(name, view, view->n, board_name, &at)
+		       ? &view->items[at]
+		       : NULL;
 }
 
 static int board_compare(const void *a, const void *b)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/by_name.h"
 #include "core/base/clock.h"
 #include "core/base/new_file.h"
 #include "core/serve/metrics.h"
@@ -100,29 +101,26 @@ void metrics_file_free(struct metrics_file *f)
 	free(f);
 }
 
+static const char *metrics_file_name(const void *list, size_t i)
+{
+	const struct metrics_file *f = list;
+
+	return f->sums[i].name;
+}
+
 /* Lock held. The one of that name, which is added if there is none. */
 static struct meter *metrics_file_meter(struct metrics_file *f,
 					const char *name)
 {
-	size_t low = 0, high = f->n;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, f->sums[middle].name);
-
-		if (!order)
-			return &f->sums[middle].meter;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	if (by_name_find(name, f, f->n, metrics_file_name, &at))
+		return &f->sums[at].meter;
 	f->sums = xgrow(f->sums, &f->capacity, f->n + 1, sizeof(*f->sums));
-	memmove(&f->sums[low + 1], &f->sums[low],
-		(f->n - low) * sizeof(*f->sums));
+	memmove(&f->sums[at + 1], &f->sums[at], (f->n - at) * sizeof(*f->sums));
 	f->n++;
-	f->sums[low] = (struct metrics_sum){ .name = xstrdup(name) };
-	return &f->sums[low].meter;
+	f->sums[at] = (struct metrics_sum){ .name = xstrdup(name) };
+	return &f->sums[at].meter;
 }
 
 void metrics_file_follow(struct metrics_file *f,

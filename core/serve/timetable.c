@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/by_name.h"
 #include "core/base/clock.h"
 
 /* The same time is told a little differently when clocks are compared anew. */
@@ -22,22 +23,19 @@ static int turn_compare(const void *a, const void *b)
 	return strcmp(x->p->name, y->p->name);
 }
 
+static const char *timetable_name(const void *list, size_t i)
+{
+	const struct timetable *t = list;
+
+	return t->items[i].p->name;
+}
+
 struct turn *timetable_find(struct timetable *t, const char *name)
 {
-	size_t low = 0, high = t->n;
+	size_t at;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(name, t->items[middle].p->name);
-
-		if (!order)
-			return &t->items[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return by_name_find(name, t, t->n, timetable_name, &at) ? &t->items[at]
+								: NULL;
 }
 
 static void turn_plan(struct turn *turn, int64_t now_us)

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "core/base/alloc.h"
+#include "core/base/by_name.h"
 #include "core/base/engine.h"
 #include "core/base/file_id.h"
 #include "core/base/log.h"
@@ -51,26 +52,21 @@ static int plan_compare(const void *a, const void *b, void *ctx)
 		      s->pipelines[*(const size_t *)b]->name);
 }
 
+static const char *plan_name(const void *list, size_t i)
+{
+	const struct plan_started *s = list;
+
+	return s->pipelines[s->by_name[i]]->name;
+}
+
 static void plan_note(void *ctx, const char *name, int64_t at, bool broken)
 {
 	const struct plan_started *s = ctx;
-	size_t low = 0, high = s->n;
+	size_t place;
 
 	(void)broken;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		size_t place = s->by_name[middle];
-		int order = strcmp(name, s->pipelines[place]->name);
-
-		if (!order) {
-			s->needs[place].last_us = at;
-			return;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	if (by_name_find(name, s, s->n, plan_name, &place))
+		s->needs[s->by_name[place]].last_us = at;
 }
 
 static void plan_find_starts(struct job_need *needs,
