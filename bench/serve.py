@@ -3,13 +3,16 @@
 Idle pipelines on a schedule of a minute: the processor's time and the memory of
 serve, and how long /metrics and the page take. Then one pipeline each second
 with a writer that stamps its rows: the time from their commit to when they are
-seen at the destination. Prints tables for bench/RESULTS.md; writes no file.
+seen at the destination. Last, a first load by `run` and one under serve, in
+turns: both as long as the ledger says. Prints tables for bench/RESULTS.md; writes
+no file.
 """
 
 import argparse
 import contextlib
 import os
 import re
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -73,7 +76,6 @@ def idle(many, options):
     before, begun = served.seconds(), time.monotonic()
     time.sleep(options.seconds)
     share = (served.seconds() - before) / (time.monotonic() - begun)
-    print("| serve | figure |\n| --- | --- |")
     print(f"| {options.count} idle pipelines, every 1m | {share:.1%} of a core,"
           f" {served.mebibytes():.0f} MiB |")
     for path in ("/metrics", "/api/v1/pipelines", "/"):
@@ -131,17 +133,79 @@ def fresh(many, options):
           f"{ages[len(ages) * 99 // 100]:.2f} s, {len(ages)} rows |")
 
 
+def ledger(tool):
+    """How long the first load took, in seconds; None: it goes on."""
+    path = tool.dir / "state.db"
+    if not path.exists():
+        return None
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        try:
+            found = db.execute("SELECT outcome, ended_at - started_at, "
+                               "rows_inserted FROM attempts "
+                               "ORDER BY seq LIMIT 1").fetchone()
+        except sqlite3.OperationalError:  # its tables are not made yet
+            return None
+    if not found or not found[0]:
+        return None
+    if found[0] != "caught_up" or not found[2]:
+        sys.exit(f"the load {found[0]}, with {found[2]} rows")
+    return found[1] / 1e6
+
+
+def load_by_run(tool):
+    tool.run()
+
+
+def load_by_serve(tool):
+    """One that never ran begins at once."""
+    served = Served(tool, "every 1h", tool.dir / "log")
+    while ledger(tool) is None:
+        time.sleep(0.1)
+    served.stop()
+
+
+def load_once(many, options, source, how):
+    """Into a database of its own, which goes behind it."""
+    tool = Tool(many, options.binary, source, "postgres", 1)
+    with many.cluster.admin() as admin:
+        admin.execute("checkpoint")
+    how(tool)
+    if tool.sums() != many.sums(source, 1):
+        sys.exit("the target is not equal")
+    many.cluster.drop_database(tool.target)
+    return ledger(tool)
+
+
+def load(many, options):
+    source = many.fill(1, options.rows)
+    took = {load_by_run: [], load_by_serve: []}
+    for turn in range(options.turns):
+        for how in sorted(took, key=lambda how: how.__name__,
+                          reverse=turn % 2):
+            took[how].append(load_once(many, options, source, how))
+    run, serve = (statistics.median(took[how])
+                  for how in (load_by_run, load_by_serve))
+    apart = statistics.median(b / a - 1 for a, b in zip(
+        took[load_by_run], took[load_by_serve]))
+    print(f"| {options.rows:,} rows, run and serve in {options.turns} turns | "
+          f"{run:.2f} s and {serve:.2f} s, by the turn {apart:+.1%} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--parts", default="idle,fresh,load")
     options = parser.parse_args()
     options.binary = os.path.abspath(options.binary)
     with contextlib.ExitStack() as stack:
         many = Many(stack, options)
-        idle(many, options)
-        fresh(many, options)
+        print("| serve | figure |\n| --- | --- |")
+        for part in options.parts.split(","):
+            {"idle": idle, "fresh": fresh, "load": load}[part](many, options)
 
 
 if __name__ == "__main__":

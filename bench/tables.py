@@ -60,9 +60,9 @@ class Many:
             for sql in statements:
                 admin.execute(sql)
 
-    def fill(self, count):
+    def fill(self, count, rows=ROWS):
         """A source of `count` tables; its name."""
-        name = f"source{count}"
+        name = f"source{count}_{rows}"
         self.cluster.create_database(name)
         make = ("create table {t} (id bigint primary key, n int not null,"
                 " note text, updated_at timestamptz not null);"
@@ -71,7 +71,7 @@ class Many:
                 " from generate_series(1, {rows}) i;"
                 "create index on {t} (updated_at, id)")
         self.sql(name, ["set role app"] + [
-            make.format(t=table(i), rows=ROWS) for i in range(count)])
+            make.format(t=table(i), rows=rows) for i in range(count)])
         self.sql(name, ["vacuum (freeze, analyze)"])
         return name
 

@@ -50,3 +50,13 @@ def test_many_tables_and_far_servers(tidemark_binary):
     assert measured == {
         f"3 {job}, {engine}" for job in ("idle tables", "small deltas")
         for engine in ("postgres", "duckdb")} | {"0 ms", "10 ms", "50 ms"}
+
+
+def test_serve(tidemark_binary):
+    done = subprocess.run(
+        [sys.executable, "bench/serve.py", "--binary", tidemark_binary,
+         "--parts", "load", "--rows", "3000", "--turns", "2"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+        env=dict(os.environ, PYTHONPATH="tests/lib"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| 3,000 rows, run and serve in 2 turns | " in done.stdout
