@@ -52,7 +52,7 @@ static enum expand_mode config_mode(const struct arguments *args)
 		{ "run", EXPAND_KEEP },	     { "worker", EXPAND_KEEP },
 		{ "backfill", EXPAND_KEEP }, { "check", EXPAND_LOOK },
 		{ "verify", EXPAND_LOOK },   { "grants", EXPAND_LOOK },
-		{ "status", EXPAND_TRY },    { "serve", EXPAND_KEEP },
+		{ "status", EXPAND_TRY },    { "serve", EXPAND_KEEP_ONCE },
 	};
 
 	if (arguments_has(args, "dry-run") || arguments_has(args, "plan"))

@@ -14,6 +14,7 @@
 #include "core/serve/api.h"
 #include "core/serve/board.h"
 #include "core/serve/notify.h"
+#include "core/serve/reading.h"
 #include "core/serve/timetable.h"
 #include "core/serve/wave.h"
 #include "core/store/controls.h"
@@ -46,6 +47,9 @@ struct serve {
 	struct http_server *http; /* NULL: none */
 	bool open; /* whoever is on this machine may ask it */
 	bool away; /* the store, by its last answer */
+	bool hung_up; /* the config is to be read anew */
+	struct reading *reading; /* under way, or NULL */
+	char *refused; /* the last look for tables, why; "" or NULL: not */
 	int64_t looked_us, pruned_us, expanded_us; /* monotonic */
 	int64_t apart_us; /* wall clock less monotonic */
 	int64_t ahead_us; /* the store's clock less ours */
@@ -130,18 +134,9 @@ static int serve_check_reach(struct serve *s, const struct settings *fresh,
 			 "log: { row_values: false }");
 }
 
-static int serve_read(struct serve *s, enum serve_reading why,
-		      struct error *err)
+/* From now on these are the pipelines; `g` is taken over. */
+static void serve_adopt(struct serve *s, struct generation *g)
 {
-	struct generation *g = generation_new();
-	int rc = s->options->read(s->options->ctx, why, g, err);
-
-	if (!rc)
-		rc = serve_check_reach(s, &g->s, err);
-	if (rc) {
-		generation_leave(g);
-		return rc;
-	}
 	row_values_show(g->s.row_values);
 	g->reach = jobs_reach(s->jobs, SERVE_REACH_US);
 	serve_set_jobs(s, g);
@@ -151,24 +146,117 @@ static int serve_read(struct serve *s, enum serve_reading why,
 	generation_leave(s->now);
 	s->now = g;
 	s->looked_us = 0;
+}
+
+/* The first one: nothing runs that would have to wait for it. */
+static int serve_read(struct serve *s, struct error *err)
+{
+	struct generation *g = generation_new();
+	int rc = s->options->read(s->options->ctx, SERVE_READ, g, err);
+
+	if (!rc)
+		rc = serve_check_reach(s, &g->s, err);
+	if (rc)
+		generation_leave(g);
+	else
+		serve_adopt(s, g);
 	s->expanded_us = clock_monotonic_us();
-	return 0;
+	return rc;
+}
+
+/* By what the look has found out itself: the file is the same. */
+static bool serve_is_alike(const struct pipeline_settings *a,
+			   const struct pipeline_settings *b)
+{
+	struct error one = ERROR_INIT, other = ERROR_INIT;
+	bool same = settings_fault(a, &one) == settings_fault(b, &other) &&
+		    !strcmp(a->name, b->name) && a->strategy == b->strategy &&
+		    a->mode == b->mode &&
+		    !strcmp(a->mark_column ? a->mark_column : "",
+			    b->mark_column ? b->mark_column : "") &&
+		    a->key.n == b->key.n;
+
+	for (size_t i = 0; same && i < a->key.n; i++)
+		same = !strcmp(a->key.items[i], b->key.items[i]);
+	error_clear(&one);
+	error_clear(&other);
+	return same;
+}
+
+static bool serve_is_same(const struct generation *a,
+			  const struct generation *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = serve_is_alike(a->pipelines[i], b->pipelines[i]);
+	return same;
 }
 
 /* A config that is wrong changes nothing. */
-static void serve_read_again(struct serve *s, enum serve_reading why)
+static void serve_read_anew(struct serve *s, struct generation *g,
+			    struct error *err)
+{
+	if (g && serve_check_reach(s, &g->s, err)) {
+		generation_leave(g);
+		g = NULL;
+	}
+	if (g) {
+		serve_adopt(s, g);
+		log_info("the config was read anew: %zu pipelines", g->n);
+	} else {
+		log_error("the pipelines stay as they are: %s", err->message);
+	}
+	ready_tell("READY=1");
+}
+
+/* The same file. With the same tables in it all goes on as it is. Trouble is
+ * told once, and not at each look. */
+static void serve_looked(struct serve *s, struct generation *g,
+			 const struct error *err)
+{
+	const char *trouble = g ? "" : err->message;
+
+	if (*trouble && (!s->refused || strcmp(s->refused, trouble) != 0))
+		log_error("the pipelines stay as they are: %s", trouble);
+	xassign(&s->refused, trouble);
+	if (!g || s->hung_up || serve_is_same(g, s->now))
+		generation_leave(g);
+	else
+		serve_adopt(s, g);
+}
+
+static void serve_take_reading(struct serve *s)
 {
 	struct error err = ERROR_INIT;
+	enum serve_reading why = reading_why(s->reading);
+	struct generation *g = reading_end(s->reading, &err);
 
+	s->reading = NULL;
+	s->expanded_us = clock_monotonic_us();
 	if (why == SERVE_READ)
-		ready_tell("RELOADING=1");
-	if (serve_read(s, why, &err))
-		log_error("the pipelines stay as they are: %s", err.message);
-	else if (why == SERVE_READ)
-		log_info("the config was read anew: %zu pipelines", s->now->n);
+		serve_read_anew(s, g, &err);
+	else
+		serve_looked(s, g, &err);
 	error_clear(&err);
-	if (why == SERVE_READ)
-		ready_tell("READY=1");
+}
+
+/* One reading at a time; whatever comes meanwhile is read behind it. */
+static void serve_mind_config(struct serve *s)
+{
+	s->hung_up |= stop_take_hangup();
+	if (s->reading && reading_is_over(s->reading))
+		serve_take_reading(s);
+	if (s->reading)
+		return;
+	if (s->hung_up) {
+		ready_tell("RELOADING=1");
+		s->reading = reading_begin(s->options, SERVE_READ);
+		s->hung_up = !s->reading;
+	} else if (s->now->s.n_wildcards && !s->away &&
+		   clock_monotonic_us() - s->expanded_us >= SERVE_EXPAND_US) {
+		s->reading = reading_begin(s->options, SERVE_LOOK);
+	}
 }
 
 static void serve_note_start(void *ctx, const char *name, int64_t at,
@@ -331,13 +419,7 @@ static void serve_rest(struct serve *s)
 
 static void serve_turn(struct serve *s)
 {
-	bool hung_up = stop_take_hangup();
-
-	if (hung_up)
-		serve_read_again(s, SERVE_READ);
-	else if (s->now->s.n_wildcards && !s->away &&
-		 clock_monotonic_us() - s->expanded_us >= SERVE_EXPAND_US)
-		serve_read_again(s, SERVE_LOOK);
+	serve_mind_config(s);
 	serve_watch_clock(s);
 	if (serve_wants_look(s) && serve_look(s))
 		serve_begin(s);
@@ -371,8 +453,14 @@ static int serve_listen(struct serve *s, struct error *err)
 /* A stop: each run ends at its batch. */
 static void serve_end(struct serve *s)
 {
+	struct error ignored = ERROR_INIT;
+
 	ready_tell("STOPPING=1");
 	jobs_go(s->jobs, INT64_MAX);
+	if (s->reading)
+		generation_leave(reading_end(s->reading, &ignored));
+	error_clear(&ignored);
+	free(s->refused);
 	http_stop(s->http);
 	board_free(s->board);
 	notify_free(s->notify);
@@ -391,7 +479,7 @@ int serve_run(const struct serve_options *options, struct error *err)
 	if (!rc)
 		rc = board_new(&s.board, s.notify, err);
 	if (!rc)
-		rc = serve_read(&s, SERVE_READ, err);
+		rc = serve_read(&s, err);
 	if (!rc)
 		rc = serve_listen(&s, err);
 	if (!rc) {

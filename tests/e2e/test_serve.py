@@ -6,6 +6,7 @@ import signal
 import socket
 import sqlite3
 import time
+import urllib.request
 
 import pytest
 
@@ -220,6 +221,72 @@ def test_a_wildcard_finds_new_tables(tidemark, source, make_destination):
     fill(source, "later")
     wait_equal(source, destination, "later")
     stop(running)
+
+
+def test_a_source_that_does_not_answer_keeps_nobody(
+        tidemark, served, make_source, make_proxy):
+    """Its wildcard is looked up beside the schedules, also by SIGHUP."""
+    source, destination = served
+    far = make_source("postgres")
+    fill(far, "x")
+    proxy = make_proxy(far)
+    tidemark.connect("far", proxy.connection(far, connect="600s",
+                                             silence="600s"))
+    tidemark.pipeline("all", tables="public.*", schedule="manual",
+                      source={"connection": "far"},
+                      destination={"connection": "warehouse",
+                                   "schema": destination.schema})
+    tidemark.write_config()
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "a", "b")
+    proxy.refuse("stall")
+    proxy.strike("stall", lasting=True)
+    tidemark.write_config()
+    running.signal(signal.SIGHUP)
+    for name in "ab":
+        turns = len(starts(tidemark, name))
+        wait_for(lambda: len(starts(tidemark, name)) > turns + 15,
+                 what="turns while the config is read")
+    assert not logged(running, "read anew")
+    proxy.heal()
+    wait_for(lambda: logged(running, "read anew: 3 pipelines"), what="the end")
+    proxy.refuse("stall")
+    proxy.strike("stall", lasting=True)
+    running.signal(signal.SIGHUP)
+    stop(running)
+
+
+def test_a_look_for_tables_that_finds_none_disturbs_nothing(
+        tidemark, source, make_destination):
+    """A config that waits for SIGHUP is told of once, not at each look."""
+    destination = make_destination("sqlite")
+    fill(source, "a")
+    tidemark.top["serve"] = {"listen": "127.0.0.1:0"}
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    tidemark.pipeline("all", tables="public.*", schedule="every 1s",
+                      source={"connection": "source"},
+                      destination={"connection": "warehouse"})
+    tidemark.write_config()
+    running = tidemark.start("serve")
+    wait_for(lambda: logged(running, "listening on"), what="the server")
+    url = "http://" + running.text["err"].decode().partition(
+        "listening on ")[2].split()[0]
+
+    def told():
+        with urllib.request.urlopen(url + "/metrics", timeout=60) as reply:
+            return b'tidemark_failing{pipeline="all.a"} 0' in reply.read()
+    wait_for(told, what="the first word")
+    turns = len(starts(tidemark, "all.a"))
+    while len(starts(tidemark, "all.a")) < turns + 25:
+        assert told(), "the figures were gone for a moment"
+    os.utime(tidemark.config)
+    wait_for(lambda: logged(running, "until SIGHUP has it read anew"),
+             what="the word about it")
+    turns = len(starts(tidemark, "all.a"))
+    wait_for(lambda: len(starts(tidemark, "all.a")) > turns + 25,
+             what="more looks")
+    assert stop(running).err.count("until SIGHUP has it read anew") == 1
 
 
 def test_a_pipeline_that_fails_keeps_nobody(tidemark, served):

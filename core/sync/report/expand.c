@@ -25,6 +25,11 @@ struct expand {
 
 static const struct error expand_no_fault = ERROR_INIT;
 
+static bool expand_keeps(const struct expand *e)
+{
+	return e->mode == EXPAND_KEEP || e->mode == EXPAND_KEEP_ONCE;
+}
+
 static const struct choice *expand_known(const struct expand *e,
 					 const struct wildcard *w,
 					 const char *table)
@@ -306,7 +311,8 @@ static int expand_wildcard(struct expand *e, const struct wildcard *w,
 		catch_release(out);
 		choice_list_cut(&e->fresh, fresh);
 		rc = expand_look(e, w, out, err);
-	} while (rc && e->mode != EXPAND_TRY && tries_again(&tries, err));
+	} while (rc && e->mode != EXPAND_TRY && e->mode != EXPAND_KEEP_ONCE &&
+		 tries_again(&tries, err));
 	if (!rc || err->code == ERROR_CONFIG || err->code == ERROR_STOPPED)
 		return rc;
 	choice_list_cut(&e->fresh, fresh);
@@ -320,7 +326,7 @@ static int expand_load(struct expand *e, struct store *store, struct error *err)
 {
 	int rc = store ? store_choices_list(store, &e->known, err) : 0;
 
-	if (!rc || e->mode == EXPAND_KEEP)
+	if (!rc || expand_keeps(e))
 		return rc;
 	log_debug("%s", err->message);
 	error_clear(err);
@@ -335,11 +341,10 @@ static int expand_store(struct expand *e, struct store **store,
 
 	do {
 		error_clear(err);
-		rc = e->mode == EXPAND_KEEP
-			     ? state_open(e->s, store, err)
-			     : state_look(e->s->state, store, err);
-	} while (rc && e->mode == EXPAND_KEEP && tries_again(&tries, err));
-	if (rc && e->mode != EXPAND_KEEP) {
+		rc = expand_keeps(e) ? state_open(e->s, store, err)
+				     : state_look(e->s->state, store, err);
+	} while (rc && expand_keeps(e) && tries_again(&tries, err));
+	if (rc && !expand_keeps(e)) {
 		log_debug("%s", err->message);
 		error_clear(err);
 		rc = 0;
@@ -372,7 +377,7 @@ static int expand_all(struct expand *e, struct error *err)
 	for (size_t i = 0; !rc && i < e->s->n_wildcards; i++)
 		rc = expand_wildcard(e, e->s->wildcards[i], &e->catches[i],
 				     err);
-	if (!rc && e->mode == EXPAND_KEEP && e->fresh.n)
+	if (!rc && expand_keeps(e) && e->fresh.n)
 		rc = expand_keep(e, store, err);
 	store_close(store);
 	return rc ? rc : settings_expand(e->s, e->catches, err);

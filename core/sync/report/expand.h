@@ -19,13 +19,15 @@ enum expand_mode {
 	EXPAND_LOOK,
 	/* The same, and what is new is kept. */
 	EXPAND_KEEP,
+	/* The same, and sources are asked once: somebody soon looks again. */
+	EXPAND_KEEP_ONCE,
 };
 
 /* settings_expand() of what each wildcard has caught; nothing without any. An
  * error of one table, or of a source that cannot be reached, is a fault of the
  * pipelines concerned. CONFIG: a wildcard that catches nothing, and the errors
- * of settings_expand(). With EXPAND_KEEP, the state store's error. The
- * pipelines are as they were if there is an error. */
+ * of settings_expand(). With EXPAND_KEEP and EXPAND_KEEP_ONCE, the state
+ * store's error. The pipelines are as they were if there is an error. */
 int expand_wildcards(struct settings *s, enum expand_mode mode,
 		     struct error *err);
 
