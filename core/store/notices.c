@@ -8,7 +8,8 @@
 
 static const char list_sql[] =
 	"SELECT target, topic, state, changed_at,\n"
-	"  CASE WHEN claim_until > @ THEN 1 ELSE 0 END, tries\n"
+	"  CASE WHEN claim_until > @ THEN 1 ELSE 0 END, tries,\n"
+	"  CASE WHEN claim <> '' THEN 1 ELSE 0 END\n"
 	"FROM notices WHERE pipeline = $1";
 
 static const char claim_sql[] =
@@ -55,15 +56,16 @@ static int notices_note(void *ctx, const char *const *values, struct error *err)
 				 .state = xstrdup(values[2]),
 				 .changed_at = store_number_of(values[3]),
 				 .held = store_number_of(values[4]) != 0,
-				 .tries = store_number_of(values[5]) };
+				 .tries = store_number_of(values[5]),
+				 .claimed = store_number_of(values[6]) != 0 };
 	return 0;
 }
 
 int store_notices_list(struct store *s, const char *pipeline,
 		       struct notice_list *out, struct error *err)
 {
-	return store_run(s, list_sql, &pipeline, 1, "tttttt", notices_note, out,
-			 err);
+	return store_run(s, list_sql, &pipeline, 1, "ttttttt", notices_note,
+			 out, err);
 }
 
 int store_notice_claim(struct store *s, const struct notice_key *key,

@@ -14,6 +14,8 @@ struct notice {
 	int64_t changed_at;
 	bool held; /* somebody tells it now, or waits for another try */
 	int64_t tries; /* failed ones */
+	/* Somebody tells another state, or died before that was noted. */
+	bool claimed;
 };
 struct notice_list {
 	struct notice *items;

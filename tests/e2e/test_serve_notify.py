@@ -227,6 +227,28 @@ def test_what_was_not_taken_is_told_by_the_next(tidemark, served,
     assert hook.events("b") == ["failed"]
 
 
+def test_killed_behind_a_failure_that_was_heard(tidemark, served,
+                                                make_receiver):
+    """It was not noted, and is over when the next one looks."""
+    source, destination = served
+    killed = threading.Event()
+    hook = make_receiver(lambda n: killed.wait() and 200 if n == 1 else 200)
+    notify(tidemark, {"webhook": hook.url, "timeout": "1s"})
+    source.execute("ALTER TABLE b RENAME TO gone")
+    running = tidemark.start("serve")
+    wait_for(lambda: hook.asked, what="the word")
+    running.kill()
+    killed.set()
+    wait_for(lambda: hook.told, what="the failure")
+    source.execute("ALTER TABLE gone RENAME TO b")
+    running = tidemark.start("serve")
+    wait_equal(source, destination, "b")
+    wait_for(lambda: len(hook.events("b")) > 1, what="the recovery")
+    works(tidemark, "b", 2)
+    stop(running)
+    assert hook.events("b") == ["failed", "recovered"]
+
+
 def script(path, text):
     path.write_text("#!/bin/sh\n" + text)
     path.chmod(0o755)
