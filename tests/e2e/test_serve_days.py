@@ -361,3 +361,55 @@ def test_a_config_that_is_changed_is_said_once(tidemark, served):
     wait_for(lambda: len(starts(tidemark, "a")) > turns + 3, what="turns")
     done = stop(running)
     assert done.err.count(ANOTHER) == 1, done
+
+
+def test_long_pauses_hold_up_nobody(tidemark, served):
+    """Four runs for each job are begun at most. One that is paused in its middle
+    ends, and another goes on from there."""
+    source, destination = served
+    del tidemark.pipelines["a"]
+    names = [f"a{i}" for i in range(4)]
+    for name in names:
+        workload.create_items(source, name, rows=400)
+        tidemark.pipeline(name, **dict(
+            tidemark.pipelines["b"], batch={"rows": 1},
+            schedule="manual" if name == "a0" else {"cron": "0 3 * * *"},
+            pace={"rows_per_second": 10},
+            source={"connection": "source", "table": name},
+            destination=dict(tidemark.pipelines["b"]["destination"],
+                             table=name)))
+    # Turns of those that never ran come at three.
+    tidemark.top["jobs"] = 1
+    tidemark.pipelines["b"]["schedule"] = "manual"
+    tidemark.write_config()
+    running = tidemark.start("serve")
+    client = Client(running)
+    wait_for(lambda: client("/readyz")[0] == 200, what="readiness")
+    for name in names:
+        client.json(f"/api/v1/pipelines/{name}/run", {})
+        wait_for(lambda name=name: fields(tidemark, name, "ran_open") == (1,),
+                 what="its run")
+        in_the_middle(tidemark, running)
+        tidemark("pause", name).expect(EXIT_OK)
+    client.json("/api/v1/pipelines/b/run", {})
+    wait_equal(source, destination, "b")
+    for name in names:
+        wait_for(lambda name=name: fields(tidemark, name, "until") == (0,),
+                 what="its lease to be free")
+        told = client.pipeline(name)
+        assert told["state"] == "paused", told
+        assert outcomes(tidemark, name) == ["stopped"]
+    rows = state_rows(tidemark)
+    for name in names:
+        tidemark("pace", name, "rows_per_second=0").expect(EXIT_OK)
+    assert state_rows(tidemark) == rows
+    tidemark("resume", *names).expect(EXIT_OK)
+    wait_equal(source, destination, *names)
+    wait_for(lambda: all(outcomes(tidemark, name) == ["stopped", "caught_up"]
+                         for name in names), what="one run more each")
+    # They went on where they were, but for the tail.
+    assert state_rows(tidemark) < 4 * 400 + 30 + 100
+    stop(running)
+    with sqlite3.connect(tidemark.state_file) as db:
+        assert not db.execute("SELECT * FROM controls WHERE asked_at > 0 "
+                              "OR paused_at > 0").fetchall()
