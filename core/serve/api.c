@@ -181,10 +181,10 @@ static json_t *api_brief_json(const struct board_item *item)
 	json_t *object;
 
 	schedule_print(&p->schedule, &schedule);
-	object = json_pack("{s:s, s:s, s:s, s:s, s:O?}", "pipeline", p->name,
+	object = json_pack("{s:s, s:s, s:s, s:s, s:o?}", "pipeline", p->name,
 			   "schedule", schedule.data, "source", p->source_table,
 			   "destination", p->destination_table, "watermark",
-			   item->mark);
+			   json_deep_copy(item->mark));
 	strbuf_release(&schedule);
 	health_add_json(object,
 			item->known && s->health_known ? &s->health : NULL);

@@ -2,7 +2,9 @@
 
 import json
 import re
+import signal
 import sqlite3
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -413,3 +415,37 @@ def test_runs_of_another_process_are_seen_in_time(tidemark, served):
     stop(running)
     stop(other)
     assert len(seen) >= 4, seen
+
+
+@pytest.mark.threads
+def test_looks_and_orders_while_configs_change(tidemark, served):
+    """Under the thread sanitizer nothing is shared that may go meanwhile."""
+    running = tidemark.start("serve")
+    client = Client(running)
+    wait_for(lambda: client.pipeline("a").get("last_run"), what="a run")
+    over, wrong = threading.Event(), []
+
+    def ask():
+        while not over.is_set():
+            for path in ("/metrics", "/api/v1/pipelines", "/api/v1/runs",
+                         "/api/v1/pipelines?brief=1",
+                         "/api/v1/series?pipeline=a"):
+                wrong.extend([path] if client(path)[0] != 200 else [])
+            for order in ("pause", "run", "resume", "pace"):
+                path = f"/api/v1/pipelines/a/{order}"
+                wrong.extend([path] if client(path, {})[0] != 200 else [])
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for each in askers:
+        each.start()
+    for times in range(40):
+        tidemark.top["jobs"] = 1 + times % 3
+        tidemark.write_config("broken: [" if times % 7 == 5 else None)
+        running.signal(signal.SIGHUP)
+        time.sleep(0.1)
+    turns = len(starts(tidemark, "b"))
+    wait_for(lambda: len(starts(tidemark, "b")) > turns + 2, what="turns")
+    over.set()
+    for each in askers:
+        each.join()
+    stop(running)
+    assert not wrong, wrong

@@ -475,19 +475,19 @@ json_t *status_result_json(const struct status_result *r)
 		json_array_append_new(chunks,
 				      backfill_chunk_json(&r->chunks.items[i]));
 	object = json_pack(
-		"{s:s, s:o, s:s?, s:o, s:O, s:o, s:o, s:O, s:o, s:o, s:o, s:o, "
+		"{s:s, s:o, s:s?, s:o, s:o?, s:o, s:o, s:o?, s:o, s:o, s:o, "
+		"s:o, "
 		"s:o, s:o, s:o, s:s?}",
 		"pipeline", r->pipeline->name, "watermark",
 		json_text_value(r->watermark), "from", r->from, "lag_seconds",
 		r->lag_us < 0
 			? json_null()
 			: json_real((double)r->lag_us / (double)US_PER_SECOND),
-		"held_by", r->held_by ? r->held_by : json_null(), "last_run",
+		"held_by", json_deep_copy(r->held_by), "last_run",
 		r->has_last ? status_last_json(&r->last) : json_null(), "lease",
 		r->leased ? lease_json(&r->lease) : json_null(), "paused",
-		r->paused ? r->paused : json_null(), "progress",
-		status_progress_json(r), "breaker",
-		status_breaker_json(&r->breaker), "dead_letters",
+		json_deep_copy(r->paused), "progress", status_progress_json(r),
+		"breaker", status_breaker_json(&r->breaker), "dead_letters",
 		r->letters < 0 ? json_null()
 			       : json_integer((json_int_t)r->letters),
 		"chunks", chunks, "backfill", backfill_newest_json(&r->chunks),
