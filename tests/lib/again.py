@@ -1,6 +1,6 @@
 """Tests that failed are run again, alone, once all suites have ended.
 
-Two cores carry up to twelve tests at a time. A test that takes its patience
+Two cores carry up to nine tests at a time. A test that takes its patience
 from the clock can fail there although nothing is wrong. Such a test passes
 TIMES times in a row on a machine with nothing else to do. It is then reported
 as unsteady, by its name and with its first output, and does not fail the run.
