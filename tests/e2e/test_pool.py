@@ -59,6 +59,13 @@ def at_rest(end):
             " AND query = 'DISCARD TEMP'", [end.database])]
 
 
+def changes(end, pids):
+    """When sessions of the server last began or ended a statement."""
+    return end.cluster.order(
+        "SELECT pid, state_change FROM pg_stat_activity"
+        " WHERE pid = ANY(%s) ORDER BY pid", [pids]).fetchall()
+
+
 def synced(source, destination, n=TABLES):
     """Has each table the source's rows? Not if it is not there, or locked."""
     try:
@@ -327,15 +334,22 @@ def test_no_lock_and_no_transaction_at_rest(make_database, tidemark):
     make_tables(source, 2)
     running = watch(tidemark, source, destination,
                     where="pg_try_advisory_lock(4711)")
-    with source.cluster.admin() as admin:
+
+    def held():
+        """Their locks and transactions, unless a round has begun meanwhile."""
         pids = at_rest(source) + at_rest(destination)
-        assert len(pids) == 2
-        assert not admin.execute(
-            "SELECT * FROM pg_locks WHERE pid = ANY(%s)", [pids]).fetchall()
-        assert not admin.execute(
-            "SELECT * FROM pg_stat_activity WHERE pid = ANY(%s)"
+        since = changes(source, pids)
+        rows = source.cluster.order(
+            "SELECT pid, mode FROM pg_locks WHERE pid = ANY(%s) UNION ALL "
+            "SELECT pid, 'transaction' FROM pg_stat_activity"
+            " WHERE pid = ANY(%s)"
             " AND (xact_start IS NOT NULL OR backend_xmin IS NOT NULL)",
-            [pids]).fetchall()
+            [pids, pids]).fetchall()
+        quiet = (len(pids) == 2 and since == changes(source, pids)
+                 and pids == at_rest(source) + at_rest(destination))
+        return [rows] if quiet else None
+
+    assert wait_for(held, what="sessions at rest") == [[]]
     stop(running)
 
 
