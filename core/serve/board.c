@@ -40,6 +40,8 @@ static void board_item_forget(struct board_item *item)
 	item->known = false;
 	json_decref(item->mark);
 	item->mark = NULL;
+	generation_leave(item->of);
+	item->of = NULL;
 }
 
 static void board_release_items(struct board_item *items, size_t n)
@@ -74,13 +76,22 @@ static int board_compare(const void *a, const void *b)
 	return strcmp(x->p->name, y->p->name);
 }
 
-/* Counters go on under the same name. The rest may point into the old settings,
- * and is read in the store again. */
+/* All goes on under the same name. The rest is read in the store again, and
+ * until then the old word holds: an alert is not to end by a reload. */
 static void board_take(struct board_item *to, struct board_item *from)
 {
 	to->meter = from->meter;
 	memset(&from->meter, 0, sizeof(from->meter));
 	to->due_us = from->due_us;
+	if (!from->known)
+		return;
+	to->status = from->status;
+	to->mark = from->mark;
+	to->of = from->of;
+	to->known = true;
+	from->mark = NULL;
+	from->of = NULL;
+	from->known = false;
 }
 
 void board_set(struct board *b, struct generation *g)
@@ -322,6 +333,7 @@ static void board_put(struct board *b, const struct pipeline_settings *p,
 	item->status = *fresh;
 	item->mark = board_mark(fresh->watermark);
 	item->known = true;
+	item->of = generation_join(b->g);
 	if (fresh->has_last && *fresh->last.outcome)
 		meter_newest(&item->meter, fresh->last.attempt_id);
 	/* Its parts that borrow from it have moved. */

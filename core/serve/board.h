@@ -18,6 +18,7 @@ struct board_item {
 	struct meter meter;
 	struct status_result status;
 	bool known; /* `status` is */
+	struct generation *of; /* has what `status` points to; or NULL */
 	json_t *mark; /* {"strategy","column","value"}, or NULL */
 	bool stale; /* there is news in the store */
 	int64_t looked_us; /* monotonic; 0: never */

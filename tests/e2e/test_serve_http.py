@@ -422,7 +422,9 @@ def test_looks_and_orders_while_configs_change(tidemark, served):
     """Under the thread sanitizer nothing is shared that may go meanwhile."""
     running = tidemark.start("serve")
     client = Client(running)
-    wait_for(lambda: client.pipeline("a").get("last_run"), what="a run")
+    flag = 'tidemark_failing{pipeline="%s"}'
+    wait_for(lambda: all(flag % each in client.metrics() for each in "ab"),
+             what="a word about each")
     over, wrong = threading.Event(), []
 
     def ask():
@@ -431,6 +433,8 @@ def test_looks_and_orders_while_configs_change(tidemark, served):
                          "/api/v1/pipelines?brief=1",
                          "/api/v1/series?pipeline=a"):
                 wrong.extend([path] if client(path)[0] != 200 else [])
+            told = client.metrics()
+            wrong.extend([each for each in "ab" if flag % each not in told])
             for order in ("pause", "run", "resume", "pace"):
                 path = f"/api/v1/pipelines/a/{order}"
                 wrong.extend([path] if client(path, {})[0] != 200 else [])
