@@ -10,6 +10,7 @@
 #include "core/serve/metrics.h"
 #include "core/serve/pictures.h"
 #include "core/store/chunks.h"
+#include "core/store/controls.h"
 #include "core/store/session.h"
 #include "core/sync/backfill/backfill.h"
 #include "core/sync/ledger/history.h"
@@ -22,6 +23,7 @@
 
 #define API_RUNS    20
 #define API_LETTERS 100
+#define API_ORDERS  100
 #define API_MOST    1000
 
 void api_fail(struct http_reply *out, const struct error *err)
@@ -427,6 +429,33 @@ static void api_pace(const struct http_request *r, struct http_reply *out,
 	api_asked(&q);
 }
 
+static void api_add_order(void *ctx, const struct control_event *e)
+{
+	json_array_append_new(ctx,
+			      json_pack("{s:o, s:s, s:s, s:s}", "at",
+					json_text_time(e->at), "who", e->who,
+					"what", e->what, "detail", e->detail));
+}
+
+static void api_orders(const struct http_request *r, struct http_reply *out,
+		       void *ctx)
+{
+	struct api_question q;
+	struct error err = ERROR_INIT;
+	json_t *list = json_array();
+
+	if (api_ask(&q, r, out, ctx)) {
+		if (store_control_events(q.store, q.p->name, API_ORDERS,
+					 api_add_order, list, &err))
+			api_fail(out, &err);
+		else
+			http_reply_json(out,
+					json_pack("{s:O}", "orders", list));
+	}
+	json_decref(list);
+	api_asked(&q);
+}
+
 const struct http_route api_routes[] = {
 	{ "GET", "/metrics", 0, api_metrics },
 	{ "GET", "/healthz", ROUTE_OPEN, api_healthz },
@@ -440,6 +469,7 @@ const struct http_route api_routes[] = {
 	{ "GET", "/api/v1/chunks", 0, api_chunks },
 	{ "GET", "/api/v1/series", 0, api_series },
 	{ "GET", "/api/v1/pace", 0, api_pace },
+	{ "GET", "/api/v1/orders", 0, api_orders },
 	{ "POST", "/api/v1/pipelines/{}/run", ROUTE_TOKEN, api_run },
 	{ "POST", "/api/v1/pipelines/{}/pause", ROUTE_TOKEN, api_pause },
 	{ "POST", "/api/v1/pipelines/{}/resume", ROUTE_TOKEN, api_resume },

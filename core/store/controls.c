@@ -43,6 +43,11 @@ static const char note_sql[] =
 	"                            detail)\n"
 	"VALUES ($1, @, $2, $3, $4, $5)";
 
+static const char events_sql[] =
+	"SELECT at, who, what, detail FROM control_events\n"
+	"WHERE pipeline = $1 ORDER BY at DESC, event_id DESC\n"
+	"LIMIT CAST($2 AS bigint)";
+
 void control_list_release(struct control_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -89,6 +94,35 @@ int store_control_note(struct store *s, const char *pipeline, const char *who,
 	snprintf(id, sizeof(id), "%016" PRIx64 "%016" PRIx64,
 		 (uint64_t)clock_now_us(), retry_random());
 	return store_exec(s, note_sql, params, ARRAY_SIZE(params), err);
+}
+
+struct control_events {
+	void (*each)(void *ctx, const struct control_event *e);
+	void *ctx;
+};
+
+static int controls_note_event(void *ctx, const char *const *values,
+			       struct error *err)
+{
+	const struct control_events *to = ctx;
+	const struct control_event event = { store_number_of(values[0]),
+					     values[1], values[2], values[3] };
+
+	(void)err;
+	to->each(to->ctx, &event);
+	return 0;
+}
+
+int store_control_events(struct store *s, const char *pipeline, int64_t limit,
+			 void (*each)(void *ctx, const struct control_event *e),
+			 void *ctx, struct error *err)
+{
+	char most[STORE_NUMBER_SIZE];
+	const char *params[] = { pipeline, store_number(most, limit) };
+	struct control_events to = { each, ctx };
+
+	return store_run(s, events_sql, params, ARRAY_SIZE(params), "tttt",
+			 controls_note_event, &to, err);
 }
 
 /* The wish, and the note about it. */

@@ -38,6 +38,16 @@ int store_control_ask(struct store *s, const char *pipeline, const char *who,
 /* Something was done to the pipeline: "replay", and on what. */
 int store_control_note(struct store *s, const char *pipeline, const char *who,
 		       const char *what, const char *detail, struct error *err);
+/* An order that somebody gave; texts are the callee's no longer than the call.
+ */
+struct control_event {
+	int64_t at;
+	const char *who, *what, *detail;
+};
+/* Tell of the newest `limit` of a pipeline, the newest first. */
+int store_control_events(struct store *s, const char *pipeline, int64_t limit,
+			 void (*each)(void *ctx, const struct control_event *e),
+			 void *ctx, struct error *err);
 /* The run that was asked for then is begun; a later wish stays. */
 int store_control_begun(struct store *s, const char *pipeline, int64_t asked_at,
 			struct error *err);

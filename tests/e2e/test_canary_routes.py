@@ -35,7 +35,8 @@ CREATE TRIGGER tells BEFORE INSERT OR UPDATE ON {table}
 """
 GET = {"/metrics", "/healthz", "/readyz", "/api/v1/pipelines", "/api/v1/runs",
        "/api/v1/runs/{}", "/api/v1/dead-letters", "/api/v1/dead-letters/{}",
-       "/api/v1/chunks", "/api/v1/series", "/api/v1/pace"}
+       "/api/v1/chunks", "/api/v1/series", "/api/v1/pace",
+       "/api/v1/orders"}
 POST = {f"/api/v1/pipelines/{{}}/{what}"
         for what in ("run", "pause", "resume", "pace")} | {
     "/api/v1/runs/{}/replay", "/api/v1/dead-letters/{}/replay",

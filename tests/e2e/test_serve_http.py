@@ -177,14 +177,23 @@ def test_pause_resume_and_run(tidemark, served):
     assert not is_equal(source, destination, "a")
     client.json("/api/v1/pipelines/a/resume", {})
     wait_equal(source, destination, "a")
+    tidemark("pause", "a").expect(EXIT_OK)
+    tidemark("resume", "a").expect(EXIT_OK)
+    told = client.json("/api/v1/orders?pipeline=a")["orders"]
+    assert [each["what"] for each in told] == ["resume", "pause"] * 2
+    assert "@" in told[0]["who"] and told[0]["at"] >= told[-1]["at"] > "20"
+    assert told[-1]["who"] == "token from 127.0.0.1"
+    assert told[-1]["detail"] == "an index"
+    assert client("/api/v1/orders?pipeline=nobody")[0] == 404
+    assert client("/api/v1/orders?pipeline=a", token=None)[0] == 401
     stop(running)
     assert 1 <= len(starts(tidemark, "b")) <= 2
     with sqlite3.connect(tidemark.state_file) as db:
         events = db.execute("SELECT pipeline, what, who FROM control_events "
                             "ORDER BY at").fetchall()
     who = "token from 127.0.0.1"
-    assert events == [("a", "pause", who), ("b", "run", who),
-                      ("b", "run", who), ("a", "resume", who)]
+    assert events[:4] == [("a", "pause", who), ("b", "run", who),
+                          ("b", "run", who), ("a", "resume", who)]
 
 
 def test_pace_is_set(tidemark, served):
@@ -381,7 +390,8 @@ def test_no_route_tells_a_secret_or_a_row(tidemark, target):
                  f"/api/v1/runs/{run}", "/api/v1/dead-letters",
                  "/api/v1/chunks?pipeline=items",
                  "/api/v1/series?pipeline=items",
-                 "/api/v1/pace?pipeline=items", "/api/v1/nothing"):
+                 "/api/v1/pace?pipeline=items",
+                 "/api/v1/orders?pipeline=items", "/api/v1/nothing"):
         told[path] = client(path)[1]
     for path in posts:
         told[path] = client(path, {})[1]
