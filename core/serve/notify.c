@@ -338,8 +338,8 @@ static int notify_topic(struct notify_look *look, size_t t,
 	if (c.row && notice_state_of(c.row->state) != NOTICE_STATES)
 		c.then = notice_state_of(c.row->state);
 	look->item.told[t][topic] = c.then;
-	/* Who died while it told may have been heard: so the state that is as
-	 * it was told before is told again. */
+	/* A process that died while it told may have been heard. So a state
+	 * that is as it was told before is told again. */
 	if (c.now == NOTICE_STATES ||
 	    (c.now == c.then && !(c.row && c.row->claimed)))
 		return 0;
