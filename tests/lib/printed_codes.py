@@ -101,13 +101,21 @@ def callers(source, function):
             yield other, at, found
 
 
+def branches(source, expression):
+    """The literals of an expression that has nothing else in its branches."""
+    found = STRING.findall(expression)
+    assert len(found) == expression.count("?") + 1, \
+        f"{source.path}: not understood: {expression}"
+    return found
+
+
 def field_values(source, field):
     """The literals that a field of a struct gets in the folder of a source."""
     folder = source.path.rpartition("/")[0]
     for other in sources():
         if other.path.rpartition("/")[0] == folder:
             for value in re.findall(rf"(?:->|\.){field} = ([^;{{}}]*);", other.text):
-                yield from STRING.findall(value)
+                yield from branches(other, value) if '"' in value else []
 
 
 def composed(source, at, name):
@@ -139,7 +147,7 @@ def values(source, at, expression, pattern):
 def literals(site):
     """The codes of a site; None if its function hands a parameter on."""
     if STRING.search(site.code):
-        return STRING.findall(site.code)
+        return branches(site.source, site.code)
     if site.code in macros():
         return [macros()[site.code]]
     if (site.source.path, site.code) in HANDED_ON:
