@@ -30,6 +30,11 @@ static int answer_check_cells(const struct answer *a, const char *columns,
 	return 0;
 }
 
+size_t answer_columns(const char *shape)
+{
+	return strlen(shape) - (*shape == '1' || *shape == '+');
+}
+
 int answer_check(const struct answer *a, const char *shape, const char *where,
 		 struct error *err)
 {
@@ -40,7 +45,7 @@ int answer_check(const struct answer *a, const char *shape, const char *where,
 		return 0;
 	rows = *shape;
 	shape += rows == '1' || rows == '+';
-	n = strlen(shape);
+	n = answer_columns(shape);
 	if (a->n_rows && a->n_columns != n)
 		return error_set(err, ERROR_TRANSIENT,
 				 "%s: the answer has %zu columns where %zu "

@@ -18,6 +18,9 @@ struct answer {
 	bool (*is_null)(const void *result, size_t row, size_t column);
 };
 
+/* The columns that an answer of `shape` has. */
+size_t answer_columns(const char *shape);
+
 /* `shape` describes a small answer. It has a letter for each column: "t" for a
  * text, "?" for one that may be NULL. Before the letters "1" asks for exactly
  * one row, "+" for at least one. NULL takes any answer, and its caller has to

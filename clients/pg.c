@@ -26,6 +26,11 @@ void pg_interrupt(struct pg *pg)
 	pg_waiter_wake(&pg->waiter);
 }
 
+bool pg_is_new(const struct pg *pg)
+{
+	return !pg->pid;
+}
+
 int pg_server_version(const struct pg *pg)
 {
 	return PQserverVersion(pg->conn);
@@ -207,6 +212,9 @@ static int pg_check_answer(struct pg *pg, const PGresult *r, const char *shape,
 
 	a.n_rows = (size_t)PQntuples(r);
 	a.n_columns = (size_t)PQnfields(r);
+	/* No rows, and no columns either: it is the end of another command. */
+	if (shape && !a.n_rows && a.n_columns != answer_columns(shape))
+		return pg_refuse_answer(pg, "the columns of no row", err);
 	return answer_check(&a, shape, pg->where, err);
 }
 

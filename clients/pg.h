@@ -38,6 +38,8 @@ struct pg_options {
 int pg_open(struct pg **out, const struct connection *conn,
 	    const struct pg_options *options, struct error *err);
 void pg_close(struct pg *pg); /* NULL is fine */
+/* No message has been sent yet, and the server's process knows no catalog. */
+bool pg_is_new(const struct pg *pg);
 /* Ask the server to cancel what is running; safe from another thread. */
 void pg_interrupt(struct pg *pg);
 int pg_server_version(const struct pg *pg); /* 150018 */
