@@ -222,6 +222,12 @@ struct destination_ops {
 	int (*foresee)(struct destination *d,
 		       const struct target *const *targets, size_t n,
 		       struct error *err);
+	/* Behind open(), in its thread, while the source is asked about its
+	 * table. It gets a new session ready for what recover() asks of the
+	 * target, which needs no schema. NULL: there is nothing to get
+	 * ready. */
+	int (*warm)(struct destination *d, const struct target *target,
+		    struct error *err);
 
 	int (*open)(struct destination **out, const struct connection *conn,
 		    struct error *err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "clients/pg_ahead.h"
+#include "clients/pg_shared.h"
 #include "core/base/alloc.h"
 #include "destinations/postgres/owned.h"
 
@@ -156,6 +157,23 @@ void postgres_ahead_look_sql(struct strbuf *sql)
 		      "  set_config('" POSTGRES_FAULT_SETTING "', coalesce(");
 	postgres_owned_add_fault(sql, "$2");
 	strbuf_addstr(sql, ", '" POSTGRES_NO_FAULT "'), true)");
+}
+
+/* A new process of the server needs 20 ms for its first look at the catalogs.
+ * It has to read much before it can plan. The first answer serves recover();
+ * the other is asked again, under the lock. */
+int postgres_ahead_warm(struct postgres_destination *d,
+			const struct place *place, struct error *err)
+{
+	const char *params[] = { place->readable, place->watermark };
+	struct strbuf sql = STRBUF_INIT;
+
+	postgres_ahead_look_sql(&sql);
+	pg_many_begin(d->pg);
+	postgres_catalog_relation_ahead(d->pg, place->schema, place->base);
+	pg_ahead_add(d->pg, sql.data, ARRAY_SIZE(params), params);
+	strbuf_release(&sql);
+	return pg_many_ask(d->pg, err);
 }
 
 /* A fault is no number, so it ends the message. */

@@ -30,6 +30,9 @@ void postgres_ahead_around_sql(struct strbuf *sql);
  * are rows. Caller frees. */
 char *postgres_ahead_history_sql(const struct place *place);
 char *postgres_ahead_rows_sql(const struct place *place);
+/* Let a new session get to know the catalogs, for postgres_ahead_recover(). */
+int postgres_ahead_warm(struct postgres_destination *d,
+			const struct place *place, struct error *err);
 /* Before prepare(), of a target at this place. */
 int postgres_ahead_recover(struct postgres_destination *d,
 			   const struct place *place,

@@ -234,8 +234,6 @@ static int catalog_unique(struct pg *pg, const char *oid,
 	struct pg_result *r = NULL;
 	int rc = pg_query(pg, &r, unique_sql, "tttt", 1, &oid, err);
 
-	if (rc)
-		return rc;
 	for (int i = 0; !rc && i < pg_rows(r);) {
 		long n = catalog_number(r, i, 1);
 
@@ -271,6 +269,16 @@ void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
 	free(oid);
 }
 
+void postgres_catalog_relation_ahead(struct pg *pg, const char *schema_name,
+				     const char *table)
+{
+	const char *params[] = { schema_name, table };
+	char *sql = xstrfmt("%s%s", relation_sql, code_sql);
+
+	pg_ahead_add(pg, sql, 2, params);
+	free(sql);
+}
+
 int postgres_catalog_foresee(struct pg *pg, const char *const *schemas,
 			     const char *const *tables, size_t n,
 			     struct error *err)
@@ -279,11 +287,8 @@ int postgres_catalog_foresee(struct pg *pg, const char *const *schemas,
 	int rc;
 
 	pg_many_begin(pg);
-	for (size_t i = 0; i < n; i++) {
-		const char *params[] = { schemas[i], tables[i] };
-
-		pg_ahead_add(pg, sql, 2, params);
-	}
+	for (size_t i = 0; i < n; i++)
+		postgres_catalog_relation_ahead(pg, schemas[i], tables[i]);
 	rc = pg_many_ask(pg, err);
 	if (!rc)
 		pg_many_begin(pg);

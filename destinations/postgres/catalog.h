@@ -96,6 +96,9 @@ int postgres_catalog_read(struct pg *pg, const char *schema_name,
 /* Ask ahead for what it reads. */
 void postgres_catalog_ahead(struct pg *pg, const char *schema_name,
 			    const char *table, const struct schema *schema);
+/* Its first question alone. */
+void postgres_catalog_relation_ahead(struct pg *pg, const char *schema_name,
+				     const char *table);
 /* The same of n tables at once, for whoever asks ahead next. */
 int postgres_catalog_foresee(struct pg *pg, const char *const *schemas,
 			     const char *const *tables, size_t n,

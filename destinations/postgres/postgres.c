@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/common/connection.h"
+#include "destinations/postgres/ahead.h"
 
 static void postgres_close(struct destination *base)
 {
@@ -115,9 +116,26 @@ static int postgres_target_foresee(struct destination *base,
 	return rc;
 }
 
+static int postgres_warm(struct destination *base, const struct target *target,
+			 struct error *err)
+{
+	struct postgres_destination *d = (struct postgres_destination *)base;
+	struct error ignored = ERROR_INIT;
+	struct place place = { 0 };
+	int rc = 0;
+
+	if (!pg_is_new(d->pg))
+		return 0;
+	if (!postgres_place_set(&place, d->pg, target, &ignored))
+		rc = postgres_ahead_warm(d, &place, err);
+	postgres_place_release(&place);
+	return rc;
+}
+
 const struct destination_ops postgres_destination = {
 	.name = "postgres",
 	.foresee = postgres_target_foresee,
+	.warm = postgres_warm,
 	.options = postgres_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.grants = postgres_destination_grants,

@@ -4,14 +4,23 @@
 
 #include "core/base/log.h"
 #include "core/plugin/registry.h"
+#include "core/sync/parts/marks.h"
 
 static void *opening_main(void *arg)
 {
 	struct opening *o = arg;
 
+	struct target target;
+
 	log_place_use(o->place);
-	if (registry_open_destination(o->to, &o->destination, &o->error))
+	if (registry_open_destination(o->to, &o->destination, &o->error)) {
 		o->destination = NULL;
+		return NULL;
+	}
+	if (o->destination->ops->warm) {
+		marks_target(o->p, &target);
+		o->destination->ops->warm(o->destination, &target, &o->error);
+	}
 	return NULL;
 }
 

@@ -25,7 +25,9 @@ struct opening {
 /* `to` outlives what is opened. */
 void opening_begin(struct opening *o, const struct pipeline_settings *p,
 		   const struct connection *to);
-/* Wait for it; `out` is NULL if it failed. Once for each begin. */
+/* Wait for it. `out` is NULL if it could not be opened. If it could, and then
+ * failed to get ready, there is an error as well: it is fit only for close().
+ * Once for each begin. */
 int opening_end(struct opening *o, struct destination **out, struct error *err);
 
 #endif

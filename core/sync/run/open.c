@@ -127,6 +127,7 @@ static int run_open_source(struct run *r, struct error *err)
 
 int run_open(struct run *r, struct error *err)
 {
+	const struct error none = ERROR_INIT;
 	struct error ignored = ERROR_INIT;
 	struct opening opening;
 	int rc = run_check_reach(r, r->p->source, err), opened = 0;
@@ -143,7 +144,10 @@ int run_open(struct run *r, struct error *err)
 		rc = run_open_source(r, err);
 		opened = opening_end(&opening, &r->destination,
 				     rc ? &ignored : err);
-		run_tell_reach(r, r->p->destination, rc ? &ignored : err);
+		run_tell_reach(r, r->p->destination,
+			       r->destination ? &none
+			       : rc	      ? &ignored
+					      : err);
 	}
 	rc = rc ? rc : opened;
 	stopper_add(&r->stopper, r->destination);
