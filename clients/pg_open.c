@@ -29,6 +29,9 @@ static int pg_connect_error(struct pg *pg, struct error *err)
 	rc = known ? pg_turned_away(pg, state, text, err)
 		   : error_set(err, pg_connect_code(text), "%s: %s", pg->where,
 			       text);
+	if (strstr(text, "no password supplied"))
+		error_hint(err, "give the connection one, as password: "
+				"\"${SHOP_PASSWORD}\" (docs/passwords.md)");
 	free(text);
 	return rc;
 }

@@ -66,7 +66,10 @@ struct option {
 	const char
 		*expects; /* describes the value if the type says too little */
 	const char *doc; /* one or two sentences */
-	const struct option_choice *choices; /* ends with a NULL name */
+	const struct option_choice *choices;
+	/* Words that people bring from other tools, in pairs that a NULL ends:
+	 * the word, and the choice that it means. */
+	const char *const *also; /* ends with a NULL name */
 	const struct option *table;
 	const char *shorthand; /* TABLE, MAP: key a bare text stands for */
 	enum option_type element; /* a MAP's without a table */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 #include "core/base/expand.h"
@@ -49,6 +50,9 @@ static const char *option_nearest_choice(const struct option *option,
 	const char **names = NULL, *near;
 	size_t n = 0, capacity = 0;
 
+	for (const char *const *a = option->also; a && *a; a += 2)
+		if (!strcasecmp(a[0], text))
+			return a[1];
 	for (const struct option_choice *c = option->choices; c->name; c++) {
 		names = xgrow(names, &capacity, n + 1, sizeof(*names));
 		names[n++] = c->name;

@@ -191,12 +191,21 @@ static const struct option_choice load_modes[] = {
 	{ NULL, 0, false },
 };
 
+static const char *const load_modes_elsewhere[] = {
+	"merge",	 "upsert",	  "incremental", "upsert",
+	"insert",	 "append",	  "history",	 "append",
+	"delete+insert", "delete_insert", "full",	 "replace",
+	"full_refresh",	 "replace",	  "overwrite",	 "replace",
+	"truncate",	 "replace",	  NULL,
+};
+
 static const struct option load_options[] = {
 	{ .name = "mode",
 	  .type = OPTION_CHOICE,
 	  OPTION_FIELD(struct pipeline_input, p.mode),
 	  .default_text = "upsert",
 	  .choices = load_modes,
+	  .also = load_modes_elsewhere,
 	  .doc = "`append` keeps every version in TABLE_raw, with a view "
 		 "TABLE of the newest; without a key TABLE shows every row. "
 		 "`replace` loads everything and swaps it in, without a key "

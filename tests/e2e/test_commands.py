@@ -11,7 +11,7 @@ import oracle
 import servers
 import workload
 from conftest import ROOT
-from bench import EXIT_CONFIG, EXIT_SCHEMA, sync_items
+from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_SCHEMA, sync_items
 
 RUN_KEYS = {
     "pipeline", "outcome", "run_id", "attempt_id", "batches", "rows_read",
@@ -309,6 +309,25 @@ def test_failpoints_are_not_for_users(tidemark):
     """The build that they get refuses to be told where to die."""
     done = tidemark("version", failpoints="mid_load=kill").expect(EXIT_CONFIG)
     assert "built without failpoints" in done.err and done.out == ""
+
+
+@pytest.mark.parametrize("word, mode", (
+    ("merge", "upsert"), ("Incremental", "upsert"), ("insert", "append"),
+    ("full_refresh", "replace"), ("overwrite", "replace"),
+    ("delete-insert", "delete_insert")))
+def test_words_of_other_tools(tidemark, word, mode):
+    done = tidemark("copy", "sqlite:a.db", "sqlite:b.db", "--table", "t",
+                    "--mode", word).expect(EXIT_CONFIG)
+    assert f'"{word}" is not allowed; did you mean "{mode}"?' in done.err
+
+
+def test_a_connection_without_its_password(tidemark, source):
+    url = source.url().replace(f":{servers.CANARY}@", "@")
+    assert servers.CANARY not in url
+    done = tidemark("copy", url, "sqlite:b.db", "--table", "t")
+    assert done.code == EXIT_ACCESS, done
+    assert "no password supplied" in done.err
+    assert 'password: "${SHOP_PASSWORD}"' in done.err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
