@@ -14,8 +14,9 @@
 
 #include "core/base/alloc.h"
 
-/* proc(5): starttime is field 22 of /proc/PID/stat. */
-#define PROCESS_START_FIELD 22
+/* proc(5), fields of /proc/PID/stat: num_threads and starttime. */
+#define PROCESS_THREADS_FIELD 20
+#define PROCESS_START_FIELD   22
 
 static ssize_t process_read(const char *path, char *out, size_t size)
 {
@@ -61,6 +62,23 @@ char *process_start(int64_t pid)
 	return start ? xstrfmt("%s/%s", boot, start) : xstrdup("");
 }
 
+/* A dead process keeps its number until its parent asks: in a container whose
+ * first process does not, for ever. Threads that are still ending can write. */
+static bool process_is_zombie(int64_t pid)
+{
+	char path[64], stat[1024];
+	const char *state, *threads;
+	bool zombie;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+	if (process_read(path, stat, sizeof(stat)) <= 0)
+		return false;
+	state = strrchr(stat, ')');
+	zombie = state && !strncmp(state, ") Z ", 4);
+	threads = process_stat_field(stat, PROCESS_THREADS_FIELD);
+	return zombie && threads && !strcmp(threads, "1");
+}
+
 bool process_is_gone(int64_t pid, const char *start)
 {
 	char *now;
@@ -68,7 +86,7 @@ bool process_is_gone(int64_t pid, const char *start)
 
 	if (pid <= 0 || pid > INT_MAX)
 		return true;
-	if (kill((pid_t)pid, 0) && errno == ESRCH)
+	if ((kill((pid_t)pid, 0) && errno == ESRCH) || process_is_zombie(pid))
 		return true;
 	now = process_start(pid);
 	gone = start[0] && now[0] && strcmp(start, now) != 0;

@@ -13,8 +13,8 @@
 /* "boot-id/start-time" of a process on this host. "" if it does not exist or
  * the system does not tell. Caller frees. */
 char *process_start(int64_t pid);
-/* Is the process gone: is there no such number, or has the number another
- * start? An unknown start ("") alone says nothing. */
+/* Is the process gone: is there no such number, is it a zombie without threads,
+ * or has the number another start? An unknown start ("") alone says nothing. */
 bool process_is_gone(int64_t pid, const char *start);
 
 /* "boot-id/pid-namespace/start-time" of this process, by which others can judge

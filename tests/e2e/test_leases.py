@@ -255,6 +255,22 @@ def test_dead_holder_is_replaced_at_once(tidemark, source, make_destination,
     assert state.lease()[0] == 2 and state.lease()[3] == 0
 
 
+def test_dead_holder_is_replaced_before_its_parent_asks(
+        tidemark, source, make_destination, make_state):
+    """In a container whose first process asks for nobody, it stays a zombie."""
+    destination = make_destination("sqlite")
+    state = make_state(tidemark, "sqlite", lease="1h")
+    slow_items(tidemark, source, destination)
+    run = tidemark.start("run", "--json")
+    wait_for(lambda: state.batches() >= 5, what="some batches")
+    run.signal(signal.SIGKILL)
+    os.waitid(os.P_PID, run.process.pid, os.WEXITED | os.WNOWAIT)
+    tidemark.run()
+    run.kill()
+    check_items(source, destination)
+    assert state.lease()[0] == 2
+
+
 @pytest.mark.parametrize("store", STORES)
 def test_holder_elsewhere_is_waited_for(tidemark, source, make_destination,
                                         make_state, store):
