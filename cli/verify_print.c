@@ -117,8 +117,8 @@ void verify_report_print(struct verify_report *report,
 	}
 	verify_print_verdict(r);
 	if (r->repaired || r->deleted)
-		output_line("%s: %" PRId64 " rows repaired, %" PRId64
-			    " deleted before that",
+		output_line("%s: %" PRId64 " repaired and %" PRId64
+			    " deleted before this comparison",
 			    name, r->repaired, r->deleted);
 	if (!equal || report->n == 1)
 		verify_print_sides(r);
