@@ -249,15 +249,15 @@ static void is_amended(void **state)
 static void is_inherited_from_the_dead(void **state)
 {
 	static const struct {
-		bool dead, elsewhere;
 		const char *start; /* NULL: as it is */
 		enum lease_answer answer;
+		bool dead, elsewhere;
 	} cases[] = {
-		{ true, false, NULL, LEASE_INHERITED },
-		{ false, false, "1", LEASE_INHERITED },
-		{ false, false, NULL, LEASE_BUSY },
+		{ NULL, LEASE_INHERITED, true, false },
+		{ "1", LEASE_INHERITED, false, false },
+		{ NULL, LEASE_BUSY, false, false },
 		/* Nothing is known of another machine or container. */
-		{ true, true, NULL, LEASE_BUSY },
+		{ NULL, LEASE_BUSY, true, true },
 	};
 	struct store *s = place_open(*state);
 	char *mark = process_mark();
