@@ -202,7 +202,7 @@ static void keeps_paces(void **state)
 		assert_true(!texts[i] ||
 			    llabs(clock_now_us() - got.changed_at) <
 				    60 * US_PER_SECOND);
-		free(got.settings);
+		pace_record_release(&got);
 	}
 	store_close(s);
 }
