@@ -38,15 +38,37 @@ static void marks_future_row(void **state)
 	assert_string_equal(w->from.value, "2024-01-01 00:03:00+00");
 }
 
+/* Read a row of the very moment before it is settled, a second later. A busy
+ * machine needs some tries for that. */
+static void marks_read_fresh(struct world *w, enum tail_policy tail,
+			     size_t rows)
+{
+	int64_t begun;
+
+	marks_table(w);
+	w->mark.tail = tail;
+	for (;;) {
+		begun = clock_monotonic_us();
+		world_exec(w, "INSERT INTO %st VALUES (4, %s)",
+			   w->quirks->prefix, w->quirks->now);
+		w->quiet = true;
+		if (world_run(w, rows))
+			fail_msg("%s", w->err.message);
+		w->quiet = false;
+		if (clock_monotonic_us() - begun < US_PER_SECOND)
+			return;
+		world_exec(w, "DELETE FROM %st WHERE id = 4",
+			   w->quirks->prefix);
+		world_reset(w);
+	}
+}
+
 static void marks_tail_hold(void **state)
 {
 	struct world *w = suite_world(state);
 
-	marks_table(w);
-	world_exec(w, "INSERT INTO %st VALUES (4, %s)", w->quirks->prefix,
-		   w->quirks->now);
-	w->mark.tail = TAIL_HOLD;
-	world_expect_count(w, 2, 3);
+	marks_read_fresh(w, TAIL_HOLD, 2);
+	assert_int_equal(w->n_rows, 3);
 	assert_int_equal(w->n_tail, 0);
 	assert_int_equal(w->batch.n_held, 1);
 	assert_non_null(w->batch.newest_held);
@@ -61,10 +83,8 @@ static void marks_fresh_row(void **state)
 {
 	struct world *w = suite_world(state);
 
-	marks_table(w);
-	world_exec(w, "INSERT INTO %st VALUES (4, %s)", w->quirks->prefix,
-		   w->quirks->now);
-	world_expect_count(w, 10, 4);
+	marks_read_fresh(w, TAIL_DELIVER, 10);
+	assert_int_equal(w->n_rows, 4);
 	assert_string_equal(w->from.value, "2024-01-01 00:02:00+00");
 	assert_int_equal(w->n_tail, 1);
 	clock_sleep_us(1200 * 1000);
