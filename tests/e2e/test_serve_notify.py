@@ -128,7 +128,9 @@ def test_each_change_once(tidemark, served, make_receiver):
     assert hook.events("b") == ["failed", "recovered"]
     assert not hook.events("a")
     failed, recovered = hook.told
-    assert failed["code"] == "schema" and "b" in failed["message"]
+    # A run may have been reading it when it went.
+    assert failed["code"] in ("schema", "transient"), failed
+    assert "public.b" in failed["message"], failed
     assert failed["since"] and failed["run_id"] and failed["attempt_id"]
     assert recovered["code"] is None
     assert set(failed) == {"event", "pipeline", "since", "run_id",

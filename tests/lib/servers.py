@@ -28,7 +28,7 @@ CANARY = "canary-5up3r-s3cret"
 # How many seconds a test waits for an event. It is far more than an event takes
 # on a machine that is busy with other things. Only a test that hangs reaches
 # it.
-PATIENCE = 120
+PATIENCE = 300
 ADMIN = "postgres"
 APP = "app"
 
