@@ -111,8 +111,8 @@ const struct command command_completion = {
 	.summary = "print a script that lets a shell complete commands",
 	.details =
 		"The script asks `tidemark completion words` for each word "
-		"that "
-		"is typed: commands,\nflags, values, and the pipelines of the "
+		"that is typed: commands,\nflags, values, and the pipelines of "
+		"the "
 		"config file. No connection is made, and\nnothing is "
 		"written.\n\n"
 		"bash: eval \"$(tidemark completion bash)\" in ~/.bashrc.\n"
