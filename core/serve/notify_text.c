@@ -45,7 +45,8 @@ static bool notice_is_different(const struct health *h)
 	       !strcmp(h->error_code, error_code_name(ERROR_DIFFERENT));
 }
 
-/* A pause hides whether a pipeline fails, so it changes nothing. */
+/* A pause hides whether a pipeline fails, so it changes nothing. Nor does a try
+ * that is to come again. */
 static enum notify_state notice_judge_health(const struct notify_settings *to,
 					     const struct health *h)
 {
@@ -56,8 +57,10 @@ static enum notify_state notice_judge_health(const struct notify_settings *to,
 			       : NOTICE_FAILING;
 	case HEALTH_LATE:
 		return NOTICE_LATE;
-	case HEALTH_OK:
 	case HEALTH_WAITING:
+		return strcmp(h->waiting.reason, "retry") != 0 ? NOTICE_OK
+							       : NOTICE_STATES;
+	case HEALTH_OK:
 		return NOTICE_OK;
 	default:
 		return NOTICE_STATES;

@@ -98,9 +98,9 @@ int store_attempt_save(struct store *s, const struct attempt *a,
 int store_batch_save(struct store *s, const struct batch_record *b,
 		     const struct attempt *a, const char *mark,
 		     struct error *err);
-/* For the holder of the pipeline's lease: no attempt that is RUNNING can be.
- * Each is set to FAILED, "killed" when its process is surely gone, else "lost".
- */
+/* In the transaction that gives the pipeline's lease to another: no attempt
+ * that is RUNNING can be. Each is set to FAILED, "killed" when its process is
+ * surely gone, else "lost". */
 int store_attempts_close(struct store *s, const char *pipeline,
 			 struct error *err);
 /* Forget runs and attempts that began more than `keep_us` ago, but for the

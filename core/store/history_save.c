@@ -26,6 +26,8 @@ static const char save_run_sql[] =
 	"                    AND a.seq > (SELECT seq FROM attempts\n"
 	"                                 WHERE attempt_id = $10))";
 
+/* One that another has closed as lost does not run again, whatever it has not
+ * noticed yet. Its own end is the last word. */
 static const char save_attempt_sql[] =
 	"INSERT INTO attempts (" ATTEMPT_COLUMNS ", process_start, seq)\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
@@ -48,7 +50,8 @@ static const char save_attempt_sql[] =
 	"  guarantee_reason = excluded.guarantee_reason,\n"
 	"  error_code = excluded.error_code,\n"
 	"  error_message = excluded.error_message, paused = excluded.paused,\n"
-	"  progress = excluded.progress";
+	"  progress = excluded.progress\n"
+	"WHERE attempts.state = 'RUNNING' OR excluded.state <> 'RUNNING'";
 
 /* A batch saved twice (a commit whose answer was lost) is one batch. */
 static const char save_batch_sql[] =
@@ -281,13 +284,9 @@ int store_attempts_close(struct store *s, const char *pipeline,
 	int rc = store_run(s, running_sql, &pipeline, 1, "ttttt",
 			   history_note_running, &running, err);
 
-	if (!rc && running.attempts.n) {
-		rc = s->ops->begin(s, STORE_USUAL, err);
-		for (size_t i = 0; !rc && i < running.attempts.n; i++)
-			rc = history_close(s, &running.attempts.items[i],
-					   running.gone[i], err);
-		rc = store_end(s, rc, err);
-	}
+	for (size_t i = 0; !rc && i < running.attempts.n; i++)
+		rc = history_close(s, &running.attempts.items[i],
+				   running.gone[i], err);
 	attempt_list_release(&running.attempts);
 	free(running.gone);
 	return rc;

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/process.h"
+#include "core/store/history.h"
 #include "core/store/session.h"
 
 void lease_init(struct lease *l)
@@ -209,6 +210,10 @@ int store_lease_take(struct store *s, const struct lease *wanted,
 		return rc;
 	rc = store_lease_take_locked(s, wanted, lease_us, answer, out, before,
 				     err);
+	/* With it, so that nobody sees a lease beside a run that had it before.
+	 */
+	if (!rc && (*answer == LEASE_TAKEN || *answer == LEASE_INHERITED))
+		rc = store_attempts_close(s, wanted->name, err);
 	return store_end(s, rc, err);
 }
 

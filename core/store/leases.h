@@ -42,9 +42,10 @@ enum lease_answer {
 
 /* Take the lease `wanted` names (name, holder, host, pid, process, runs,
  * turn_us, ran_ends) for `lease_us`. It must be free, have run out, or its
- * holder must be surely gone. Its fence is one more than any before. `*before`
- * has the former holder; `now` is set in any case. CONFIG when the store is a
- * file and another machine has a lease in it. */
+ * holder must be surely gone. Its fence is one more than any before. Runs of
+ * the pipeline that have no end on record are closed with it. `*before` has the
+ * former holder; `now` is set in any case. CONFIG when the store is a file and
+ * another machine has a lease in it. */
 int store_lease_take(struct store *s, const struct lease *wanted,
 		     int64_t lease_us, enum lease_answer *answer,
 		     struct lease *out, struct lease *before,

@@ -4,7 +4,8 @@
  *
  * An attempt worked if it caught up, or was stopped with batches behind it. One
  * that loaded rows by their keys (`dead-letters replay`, `verify --repair`)
- * says nothing, nor does one that was retried, or whose lease was lost.
+ * says nothing, nor does one that was retried. One whose lease was lost has
+ * failed.
  */
 #ifndef TIDEMARK_CORE_STORE_STANDING_H
 #define TIDEMARK_CORE_STORE_STANDING_H

@@ -50,6 +50,21 @@ static void closes_attempts(void **state)
 	assert_non_null(strstr(got.items[1].error_message, "process 4711"));
 	assert_string_equal(got.items[2].state, "SUCCEEDED");
 	attempt_list_release(&got);
+	/* It has not noticed yet. Then it does. */
+	lost.rows_read = 7;
+	place_save(s, &lost);
+	got = place_list(s, "orders", 10);
+	assert_string_equal(got.items[1].error_code, "lost");
+	assert_int_equal(got.items[1].rows_read, 0);
+	attempt_list_release(&got);
+	lost.outcome = (char *)"failed";
+	lost.state = (char *)"FAILED";
+	lost.error_code = (char *)"state";
+	place_save(s, &lost);
+	got = place_list(s, "orders", 10);
+	assert_string_equal(got.items[1].error_code, "state");
+	assert_int_equal(got.items[1].rows_read, 7);
+	attempt_list_release(&got);
 	check_run_state(p, "r-killed", "FAILED");
 	check_run_state(p, "r-lost", "FAILED");
 	check_run_state(p, "r-done", "SUCCEEDED");

@@ -89,6 +89,11 @@ def stop_after(run, state, batches, destination=None):
         time.sleep(0.003)
 
 
+def standing(tidemark):
+    status = tidemark("status", "--json").pipeline()
+    return status["state"], (status["last_error"] or {}).get("code")
+
+
 def count(destination, work_dir):
     """Rows that are committed, also while a paused process has the file."""
     if destination.engine not in FILES:
@@ -180,14 +185,44 @@ def test_sleeper_commits_nothing(tidemark_failpoints, source, make_destination,
     time.sleep(3.5)  # more than the lease
     before = count(destination, work_dir)
     assert 0 < before < ROWS
+    assert standing(tidemark) == ("failing", "lost")
     run.signal(signal.SIGCONT)
     woken = run.wait().expect(EXIT_STATE).pipeline()
     assert "lease of this run" in woken["error"]["message"]
     assert count(destination, work_dir) == before
+    assert standing(tidemark) == ("failing", "state")
     if lease:  # it may have run out before we asked
         assert lease["pid"] == run.process.pid and lease["fence"] == 1
     tidemark.long_lease().run()
     check_items(source, destination)
+    assert standing(tidemark) == ("ok", None)
+
+
+def test_sleeper_is_failed_until_another_has_caught_up(
+        tidemark_failpoints, source, make_destination, make_state):
+    """Neither by the lease of its successor, nor by what it says itself once
+    it is awake, does its pipeline seem to be well."""
+    tidemark, destination = tidemark_failpoints, make_destination("sqlite")
+    state = make_state(tidemark, "sqlite")
+    slow_items(tidemark, source, destination)
+    sleeper = tidemark.start("run", "--json", failpoints="run_recorded=stop@1")
+    wait_for(sleeper.stopped, what="its begin")
+    wait_for(lambda: standing(tidemark) == ("failing", "lost"),
+             what="the end of its lease")
+    tidemark.long_lease()
+    other = tidemark.start("run", "--json", failpoints="lease_taken=stop@1")
+    wait_for(other.stopped, what="its lease")
+    assert standing(tidemark) == ("failing", "lost")
+    sleeper.signal(signal.SIGCONT)
+    woken = sleeper.wait().expect(EXIT_STATE).pipeline()
+    assert woken["outcome"] == "busy"
+    assert woken["held_by"]["pid"] == other.process.pid
+    assert standing(tidemark) == ("failing", "state")
+    other.signal(signal.SIGCONT)
+    other.wait().expect(EXIT_OK)
+    assert standing(tidemark) == ("ok", None)
+    assert [each[:2] for each in state.attempts()] == [
+        ("FAILED", "state"), ("SUCCEEDED", None)]
 
 
 def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,

@@ -136,14 +136,6 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	ledger_counts(a, r);
 }
 
-int ledger_close_others(struct store *store, const struct run_result *r,
-			struct error *err)
-{
-	if (!store || r->unrecorded)
-		return 0;
-	return store_attempts_close(store, r->pipeline->name, err);
-}
-
 int ledger_begin(struct store *store, const struct run_result *r,
 		 struct error *err)
 {
@@ -219,7 +211,8 @@ int ledger_end(struct store *store, struct run_result *r, struct error *err)
 		return rc;
 	ledger_attempt(&a, r, host, sizeof(host));
 	a.state = (char *)(failed ? "FAILED" : "SUCCEEDED");
-	a.outcome = (char *)outcome_name(r->outcome);
+	/* Another may have closed it as failed by now, and that it has. */
+	a.outcome = (char *)outcome_name(r->lost ? OUTCOME_FAILED : r->outcome);
 	a.ended_at = clock_now_us();
 	a.paused = NULL;
 	if (failed) {

@@ -28,10 +28,6 @@ void ledger_batch_id(const struct pipeline_settings *p, const char *from,
 		     const char *to, const char *content,
 		     char out[DIGEST_TEXT_SIZE]);
 
-/* The holder of the pipeline's lease sees to what those before it left: no
- * attempt that is RUNNING can be. */
-int ledger_close_others(struct store *store, const struct run_result *r,
-			struct error *err);
 /* Record that the attempt is RUNNING. */
 int ledger_begin(struct store *store, const struct run_result *r,
 		 struct error *err);

@@ -47,6 +47,7 @@ struct run_result {
 	char *run_id, *attempt_id; /* the last attempt's */
 	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
+	bool lost; /* its lease ran out before it came to its end */
 	bool unrecorded; /* a chunk's: it has its own place in the store */
 	bool aside; /* rows by their keys, not those past the mark */
 	int64_t retries[ERROR_CODES]; /* new tries, by what went wrong */

@@ -78,13 +78,13 @@ static void pipeline_close_attempt(struct store *store, struct run_result *out,
 }
 
 /* A server may have ended the sessions of a process that was paused. The
- * process notices this first. */
+ * process notices this first. One that is told to stop was lost before. */
 static int pipeline_explain_loss(struct run_context *c, int rc,
 				 struct error *err)
 {
 	struct error lost = ERROR_INIT;
 
-	if (!error_may_pass((enum error_code) - rc) ||
+	if ((!error_may_pass((enum error_code) - rc) && rc != -ERROR_STOPPED) ||
 	    !lease_keeper_check(&c->keeper, &lost))
 		return rc;
 	*err = lost;
@@ -266,19 +266,19 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 			 struct error *err)
 {
 	const struct task *task = c->options->task;
-	int rc = ledger_close_others(c->store, out, err);
+	struct error lost = ERROR_INIT;
+	int rc;
 
 	if (c->options->max_us)
 		c->deadline_us = clock_monotonic_us() + c->options->max_us;
 	/* A run that is not tried leaves no trace in the ledger, which would
 	 * keep the breaker open. */
-	if (!rc && !task_has(task, TASK_OWN_LEASE) &&
+	if (!task_has(task, TASK_OWN_LEASE) &&
 	    breaker_check(c->store, c->p, &c->tries.single, err))
 		return -(int)err->code;
-	if (!rc && task->ops->held(c, out, err))
+	if (task->ops->held(c, out, err))
 		return -(int)err->code;
-	if (!rc)
-		rc = pipeline_tries(c, out, err);
+	rc = pipeline_tries(c, out, err);
 	pipeline_clear_letters(c);
 	if (!rc && c->verifies)
 		rc = run_verify_window(c, out, err);
@@ -286,8 +286,10 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 	if (!rc)
 		rc = lease_keeper_check_end(&c->keeper, err);
 	pipeline_outcome(out, err);
-	if (out->outcome == OUTCOME_BUSY)
+	if (out->outcome == OUTCOME_BUSY) {
 		pipeline_find_holder(c, out);
+		out->lost = lease_keeper_check(&c->keeper, &lost) != 0;
+	}
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
 	if (ledger_end(c->store, out, rc ? NULL : err) && !rc)
 		rc = -(int)err->code;
