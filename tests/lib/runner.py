@@ -55,6 +55,7 @@ SUITES = {
     "fidelity": (3, {"plain"}),
     "thread": (2, {"thread"}),
     "browser": (3, {"plain"}),
+    "packages": (2, {"plain"}),
     "unit": (1, {"sanitize"}),
     "fuzz": (1, {"fuzz"}),
 }
