@@ -299,6 +299,23 @@ const struct plugin **registry_all(struct strlist *paths,
 	return all;
 }
 
+void registry_names(struct strlist *engines, struct strlist *paths)
+{
+	struct strlist dirs = STRLIST_INIT;
+
+	module_directories(&dirs);
+	registry_list(engines, &dirs);
+	for (size_t i = 0; i < engines->n; i++) {
+		const char *engine = engines->items[i];
+		char *file =
+			registry_builtin(engine) ? NULL : module_find(engine);
+
+		strlist_add(paths, file ? file : "built in");
+		free(file);
+	}
+	strlist_release(&dirs);
+}
+
 /* A module whose facts are known is not loaded for them. */
 static void registry_ask_modules(struct strbuf *refused)
 {

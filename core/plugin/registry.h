@@ -74,5 +74,8 @@ int registry_open_destination(const struct connection *conn,
  * reason. */
 const struct plugin **registry_all(struct strlist *paths,
 				   struct strlist *refused);
+/* The names of all engines that can be found, sorted, and for each the module
+ * file or "built in". No module is loaded. */
+void registry_names(struct strlist *engines, struct strlist *paths);
 
 #endif
