@@ -65,6 +65,17 @@ void help_command(const struct syntax *s, const struct command *c)
 	strbuf_release(&sb);
 }
 
+/* Markdown ends the cell of a table at a bare |, in code as well. */
+static void help_reference_value(struct strbuf *sb, const char *value)
+{
+	strbuf_addch(sb, ' ');
+	for (; *value; value++) {
+		if (*value == '|')
+			strbuf_addch(sb, '\\');
+		strbuf_addch(sb, *value);
+	}
+}
+
 static void help_reference_flags(struct strbuf *sb, const struct flag *flags)
 {
 	if (flags->name)
@@ -73,9 +84,10 @@ static void help_reference_flags(struct strbuf *sb, const struct flag *flags)
 		strbuf_addstr(sb, "| `");
 		if (flags->letter)
 			strbuf_addf(sb, "-%c`, `", flags->letter);
-		strbuf_addf(sb, "--%s%s%s` | %s |\n", flags->name,
-			    flags->value ? " " : "",
-			    flags->value ? flags->value : "", flags->doc);
+		strbuf_addf(sb, "--%s", flags->name);
+		if (flags->value)
+			help_reference_value(sb, flags->value);
+		strbuf_addf(sb, "` | %s |\n", flags->doc);
 	}
 }
 

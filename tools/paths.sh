@@ -5,6 +5,7 @@ duckdb_dir=$cache/tidemark/duckdb-$duckdb_version
 venv_dir=$cache/tidemark-tests/venv
 venv_python=$venv_dir/bin/python
 mysql_dir=$cache/tidemark-tests/mysql
+docs_venv=$cache/tidemark-tests/docs-venv
 
 # The DuckDB option for meson setup: a system DuckDB comes first.
 duckdb_option() {
