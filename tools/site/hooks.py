@@ -1,4 +1,4 @@
-"""What mkdocs does besides, to make a site of pages that a forge shows as well.
+"""Make a site of pages that a forge shows as well: what mkdocs does not do itself.
 
 The pages stay plain Markdown with links between files of the repository. Here
 README.md becomes the front page, and CONTRIBUTING.md and its like become pages.
