@@ -79,7 +79,7 @@ static void serve_log(const struct run_result *r)
 			 r->rows_read,
 			 (double)r->elapsed_us / (double)US_PER_SECOND);
 	else
-		log_debug("nothing new");
+		log_debug("%s", r->waiting ? r->waiting : "nothing new");
 }
 
 static void serve_finished(void *ctx, const struct run_result *r)

@@ -15,6 +15,8 @@ static const char *dry_run_verdict(const struct run_result *r)
 	case OUTCOME_STOPPED:
 		return r->error.code ? "stopped"
 				     : "a run would stop with more to read";
+	case OUTCOME_WAITING:
+		return "a run would wait";
 	default:
 		return "a run would fail";
 	}

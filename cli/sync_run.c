@@ -44,6 +44,8 @@ static const char *sync_outcome(const struct run_result *r)
 		return r->started_us ? "failed" : "did not run";
 	case OUTCOME_BUSY:
 		return "busy";
+	case OUTCOME_WAITING:
+		return "waiting";
 	}
 	return "failed";
 }
@@ -85,9 +87,11 @@ static void sync_print_line(const struct run_result *r)
 		strbuf_addf(&sb, " %s", error_code_name(r->error.code));
 	if (r->error.code && r->batches)
 		strbuf_addstr(&sb, "; before that");
-	if (!r->error.code || r->batches)
+	if (r->waiting)
+		strbuf_addf(&sb, " %s", r->waiting);
+	else if (!r->error.code || r->batches)
 		sync_add_counts(&sb, r);
-	if (!r->error.code)
+	if (!r->error.code && !r->waiting)
 		strbuf_addf(&sb, "; guarantee %s",
 			    guarantee_name(r->guarantee));
 	if (r->verified.done && !r->error.code) {
@@ -116,7 +120,7 @@ static void sync_add_row(struct output_table *t, const struct run_result *r)
 		snprintf(counts[i], sizeof(counts[i]), "%" PRId64, values[i]);
 	snprintf(seconds, sizeof(seconds), "%.3f",
 		 (double)r->elapsed_us / (double)US_PER_SECOND);
-	if (r->started_us && !r->error.code)
+	if (r->started_us && !r->error.code && !r->waiting)
 		cells[10] = guarantee_name(r->guarantee);
 	output_table_row(t, cells);
 	free(mark);
@@ -185,7 +189,7 @@ static void sync_finished(const struct run_result *r, void *ctx)
 		metrics_file_ended(view->metrics, r);
 	sync_log_letters(r);
 	run_result_log(r);
-	if (!r->error.code && r->guarantee != GUARANTEE_EXACT &&
+	if (!r->error.code && !r->waiting && r->guarantee != GUARANTEE_EXACT &&
 	    r->guarantee_reason && *r->guarantee_reason) {
 		sync_name_lines(r);
 		log_event(LOG_WARN, &(struct log_event){ .name = "guarantee" },
@@ -214,12 +218,13 @@ static void sync_print_json(const struct run_result *results, size_t n,
 static json_t *sync_sum_fields(const size_t *counts, size_t n, int64_t rows,
 			       int64_t took_us)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pipelines",
-			 (json_int_t)n, "caught_up",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
+			 "pipelines", (json_int_t)n, "caught_up",
 			 (json_int_t)counts[OUTCOME_CAUGHT_UP], "stopped",
 			 (json_int_t)counts[OUTCOME_STOPPED], "failed",
 			 (json_int_t)counts[OUTCOME_FAILED], "busy",
-			 (json_int_t)counts[OUTCOME_BUSY], "rows_read",
+			 (json_int_t)counts[OUTCOME_BUSY], "waiting",
+			 (json_int_t)counts[OUTCOME_WAITING], "rows_read",
 			 (json_int_t)rows, "seconds",
 			 (double)took_us / (double)US_PER_SECOND);
 }
@@ -233,6 +238,7 @@ static void sync_log_sum(const struct run_result *results, size_t n,
 		[OUTCOME_STOPPED] = "stopped",
 		[OUTCOME_FAILED] = "failed",
 		[OUTCOME_BUSY] = "busy",
+		[OUTCOME_WAITING] = "waiting",
 	};
 	size_t counts[ARRAY_SIZE(names)] = { 0 };
 	struct strbuf sb = STRBUF_INIT;

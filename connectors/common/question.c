@@ -1,26 +1,53 @@
 #include "connectors/common/question.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
-int question_take(size_t rows, size_t columns, const char *text, double *out,
+static int question_refuse(const struct pressure_question *q, const char *text,
+			   struct error *err)
+{
+	return error_set(err, ERROR_CONFIG,
+			 "the query%s is to return a number%s, not %s%.40s%s",
+			 q->truth ? "" : " of the probe",
+			 q->truth ? ", true or false" : "", text ? "\"" : "",
+			 text ? text : "NULL", text ? "\"" : "");
+}
+
+/* A truth value as the engines write it; NULL: it is none. */
+static const char *question_number(const char *text)
+{
+	if (!strcasecmp(text, "t") || !strcasecmp(text, "true"))
+		return "1";
+	if (!strcasecmp(text, "f") || !strcasecmp(text, "false"))
+		return "0";
+	return NULL;
+}
+
+int question_take(const struct pressure_question *q, size_t rows,
+		  size_t columns, const char *text, double *out,
 		  struct error *err)
 {
+	const char *number = q->truth && text ? question_number(text) : NULL;
 	char *end = NULL;
 
+	/* Without a row not every engine tells of columns. */
+	if (!rows && q->truth) {
+		*out = 0;
+		return 0;
+	}
 	if (rows != 1 || columns != 1)
 		return error_set(err, ERROR_CONFIG,
-				 "the query of the probe is to return one row "
-				 "of one column, not %zu of %zu",
-				 rows, columns);
+				 "the query%s is to return one row of one "
+				 "column, not %zu of %zu",
+				 q->truth ? "" : " of the probe", rows,
+				 columns);
+	*out = 0;
+	if (q->truth && !text)
+		return 0;
+	text = number ? number : text;
 	if (text)
 		*out = strtod(text, &end);
-	if (end == text || *end)
-		return error_set(err, ERROR_CONFIG,
-				 "the query of the probe is to return a "
-				 "number, not %s%.40s%s",
-				 text ? "\"" : "", text ? text : "NULL",
-				 text ? "\"" : "");
-	return 0;
+	return end == text || *end ? question_refuse(q, text, err) : 0;
 }
 
 int question_ask(struct paged_source *s, const struct pressure_question *q,
@@ -36,7 +63,7 @@ int question_ask(struct paged_source *s, const struct pressure_question *q,
 	strbuf_addstr(&query.sql, q->query);
 	rc = paged_ask(s, &query, NULL, &a, err);
 	if (!rc)
-		rc = question_take(a.n_rows, a.n_columns,
+		rc = question_take(q, a.n_rows, a.n_columns,
 				   a.n_rows ? a.cells[0] : NULL, &out->number,
 				   err);
 	paged_answer_release(&a);

@@ -127,14 +127,15 @@ static int pressure_standbys(struct postgres *c, bool needed,
 	return rc;
 }
 
-static int pressure_question(struct postgres *c, const char *query,
+static int pressure_question(struct postgres *c,
+			     const struct pressure_question *q,
 			     struct pressure *out, struct error *err)
 {
 	struct pg_result *r = NULL;
-	int rc = pg_query(c->pg, &r, query, NULL, 0, NULL, err);
+	int rc = pg_query(c->pg, &r, q->query, NULL, 0, NULL, err);
 
 	if (!rc)
-		rc = question_take((size_t)pg_rows(r), (size_t)pg_columns(r),
+		rc = question_take(q, (size_t)pg_rows(r), (size_t)pg_columns(r),
 				   pg_rows(r) ? pg_value(r, 0, 0) : NULL,
 				   &out->number, err);
 	pg_result_free(r);
@@ -157,6 +158,6 @@ int postgres_pressure(struct connector *base, const struct pressure_question *q,
 	if (!rc && q->lag)
 		rc = pressure_standbys(c, !standby, out, err);
 	if (!rc && q->query)
-		rc = pressure_question(c, q->query, out, err);
+		rc = pressure_question(c, q, out, err);
 	return rc;
 }

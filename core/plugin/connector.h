@@ -177,6 +177,9 @@ struct source_wish {
 struct pressure_question {
 	bool active, lag;
 	const char *query; /* the user's own, for one number; NULL: none */
+	/* The number is a yes or no, and a truth value is one as well. No row,
+	 * or NULL, is no: 0. */
+	bool truth;
 };
 struct pressure {
 	int64_t active; /* sessions that run something, but for our own */

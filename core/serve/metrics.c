@@ -193,7 +193,8 @@ static void metrics_runs(struct metrics *m)
 {
 	static const enum outcome outcomes[] = { OUTCOME_CAUGHT_UP,
 						 OUTCOME_STOPPED,
-						 OUTCOME_FAILED, OUTCOME_BUSY };
+						 OUTCOME_FAILED, OUTCOME_BUSY,
+						 OUTCOME_WAITING };
 
 	metrics_head(m, "tidemark_runs", "counter",
 		     "Runs that ended, by how they did.");

@@ -356,6 +356,9 @@ int settings_check_pipeline(struct option_context *ctx,
 	if (!rc && p->where && !*p->where)
 		rc = settings_fail(ctx, node, "source.where",
 				   "must not be empty");
+	if (!rc && p->pre_check && !*p->pre_check)
+		rc = settings_fail(ctx, node, "source.pre_check",
+				   "must not be empty");
 	if (!rc)
 		rc = settings_check_zero_dates(ctx, node, p);
 	if (!rc)

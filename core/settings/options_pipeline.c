@@ -79,6 +79,14 @@ const struct option source_options[] = {
 		 "as 0000-00-00, or that no calendar has, such as "
 		 "2021-02-31. `error` refuses them, naming row and column; "
 		 "`null` reads them as NULL." },
+	{ .name = "pre_check",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct pipeline_input, p.pre_check),
+	  .expects = "an SQL query of one value",
+	  .doc = "A query that the source answers before each run. The run "
+		 "reads if the value is true or a number other than 0. Else "
+		 "(0, false, NULL, no row) it ends with exit 0 and the outcome "
+		 "`waiting`, and the next run asks again. Qualify names." },
 	{ .name = NULL },
 };
 

@@ -60,6 +60,7 @@ static const char settings_example_text[] =
 	"      columns: [id, status, amount, updated_at]   # none: all\n"
 	"      expressions: { total_cents: \"round(amount*100)::bigint\" }\n"
 	"      where: \"status <> 'draft'\"\n"
+	"      pre_check: \"select count(*) from public.loads\"\n"
 	"    destination: { connection: warehouse, table: main.orders }\n"
 	"    key: [id]              # none: the source's primary key\n"
 	"    watermark:\n"

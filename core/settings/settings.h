@@ -92,6 +92,7 @@ struct pipeline_settings {
 	struct source_expression *expressions;
 	size_t n_expressions;
 	char *where;
+	char *pre_check; /* SQL at the source; NULL: a run begins at once */
 	struct strlist key;
 	enum zero_dates zero_dates;
 	enum strategy strategy;

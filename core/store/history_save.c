@@ -294,7 +294,8 @@ int store_attempts_close(struct store *s, const char *pipeline,
 
 /* One that did nothing, as its neighbours: the next in the same five minutes.
  */
-#define THIN_IDLE(a) a ".outcome = 'caught_up' AND " a ".batches = 0\n"
+#define THIN_IDLE(a)                                                           \
+	a ".outcome IN ('caught_up', 'waiting') AND " a ".batches = 0\n"
 static const char thin_sql[] =
 	"DELETE FROM attempts WHERE started_at >= $1 AND started_at < $2\n"
 	"  AND " THIN_IDLE(

@@ -8,6 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/failpoint.h"
+#include "core/base/json_text.h"
 #include "core/base/retry.h"
 #include "core/base/strbuf.h"
 #include "core/store/history.h"
@@ -196,10 +197,28 @@ static int ledger_locate(struct store *store, struct run_result *r,
 	return 0;
 }
 
+/* As a hold of `pace` is kept: until the next attempt it is the reason why
+ * nothing is read. Caller frees; NULL: there is none. */
+static char *ledger_wait(const struct run_result *r)
+{
+	json_t *wait;
+	char *text;
+
+	if (r->outcome != OUTCOME_WAITING)
+		return NULL;
+	wait = json_pack("{s:s, s:s, s:o}", "by", "pre_check", "reason",
+			 r->waiting ? r->waiting : "", "since",
+			 json_text_time(clock_now_us()));
+	text = json_dumps(wait, JSON_COMPACT);
+	json_decref(wait);
+	return text;
+}
+
 int ledger_end(struct store *store, struct run_result *r, struct error *err)
 {
 	bool failed = r->outcome != OUTCOME_CAUGHT_UP &&
-		      r->outcome != OUTCOME_STOPPED;
+		      r->outcome != OUTCOME_STOPPED &&
+		      r->outcome != OUTCOME_WAITING;
 	struct attempt a;
 	char host[256];
 	int rc;
@@ -214,10 +233,12 @@ int ledger_end(struct store *store, struct run_result *r, struct error *err)
 	/* Another may have closed it as failed by now, and that it has. */
 	a.outcome = (char *)outcome_name(r->lost ? OUTCOME_FAILED : r->outcome);
 	a.ended_at = clock_now_us();
-	a.paused = NULL;
+	a.paused = ledger_wait(r);
 	if (failed) {
 		a.error_code = (char *)error_code_name(r->error.code);
 		a.error_message = (char *)r->error.message;
 	}
-	return store_attempt_save(store, &a, err);
+	rc = store_attempt_save(store, &a, err);
+	free(a.paused);
+	return rc;
 }

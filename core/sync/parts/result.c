@@ -11,8 +11,9 @@
 
 const char *outcome_name(enum outcome o)
 {
-	static const char *const names[] = { "caught_up", "stopped", "failed",
-					     "busy", "retried" };
+	static const char *const names[] = {
+		"caught_up", "stopped", "failed", "busy", "waiting", "retried"
+	};
 
 	return names[o];
 }
@@ -41,6 +42,7 @@ void run_result_release(struct run_result *r)
 	free(r->watermark_before);
 	free(r->watermark_after);
 	free(r->guarantee_reason);
+	free(r->waiting);
 	json_decref(r->held_by);
 	run_result_pause(r, NULL);
 	json_decref(r->verified.examples);
@@ -170,6 +172,10 @@ json_t *run_result_json(const struct run_result *r)
 		(double)r->elapsed_us / (double)US_PER_SECOND, "error",
 		result_error(&r->error));
 
+	if (r->waiting)
+		json_object_set_new(json, "waiting",
+				    json_pack("{s:s, s:s}", "by", "pre_check",
+					      "reason", r->waiting));
 	if (r->pipeline->mode == LOAD_UPDATE)
 		json_object_set_new(json, "rows_missing",
 				    json_integer(r->rows_missing));

@@ -13,6 +13,7 @@ enum outcome {
 	OUTCOME_STOPPED,
 	OUTCOME_FAILED,
 	OUTCOME_BUSY,
+	OUTCOME_WAITING, /* source.pre_check says that it is too early */
 	OUTCOME_RETRIED /* an attempt that another one followed */
 };
 #define OUTCOMES ((size_t)OUTCOME_RETRIED + 1)
@@ -66,6 +67,7 @@ struct run_result {
 	 * same as text. */
 	json_t *paused;
 	char *paused_text;
+	char *waiting; /* OUTCOME_WAITING: the reason */
 	double progress; /* 0..1 or -1 */
 	int64_t last_batch_us; /* latency of the last load */
 	int64_t started_us; /* wall clock */

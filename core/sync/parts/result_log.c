@@ -50,6 +50,8 @@ void run_result_log(const struct run_result *r)
 	if (r->error.code) {
 		event.code = error_code_name(r->error.code);
 		result_log_failure(r, &event);
+	} else if (r->waiting) {
+		log_event(LOG_INFO, &event, "waiting: %s", r->waiting);
 	} else if (log_is_for_programs()) {
 		log_event(LOG_INFO, &event,
 			  "%s: %" PRId64 " rows read in %" PRId64

@@ -18,6 +18,7 @@
 #include "core/sync/ledger/lease.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/stopper.h"
+#include "core/sync/report/early.h"
 
 /* How many runs to look back for one that caught up. */
 #define STATUS_RUNS 50
@@ -226,6 +227,7 @@ static void status_standing(const struct pipeline_settings *p,
 		 health_is_cut_off(&out->standing, out->leased));
 	if (!out->health_known)
 		status_note(out, "state", &err);
+	early_find(&out->standing, &out->early);
 }
 
 static struct health_wait status_waits(const struct status_result *r)
@@ -238,7 +240,7 @@ static struct health_wait status_waits(const struct status_result *r)
 					     0 };
 	if (prepared)
 		return (struct health_wait){ "transaction", prepared, 0 };
-	return (struct health_wait){ NULL, NULL, 0 };
+	return early_wait(r->early);
 }
 
 static struct health_wait status_pause(const struct status_result *r)
@@ -406,6 +408,7 @@ void status_result_release(struct status_result *r)
 {
 	free(r->watermark);
 	json_decref(r->paused);
+	json_decref(r->early);
 	pace_record_release(&r->control);
 	json_decref(r->held_by);
 	attempt_release(&r->last);

@@ -25,6 +25,7 @@ struct status_result {
 	json_t *held_by; /* the transaction that the mark waits for, or NULL */
 	struct attempt last;
 	json_t *paused; /* the present run's hold, or NULL */
+	json_t *early; /* why the last run did not read (pre_check), or NULL */
 	double progress; /* in its window, 0..1; -1: not known, or no run */
 	int64_t eta_us; /* until it has caught up, about; -1: not known */
 	bool runs_known, has_last;

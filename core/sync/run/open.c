@@ -14,6 +14,7 @@
 #include "core/sync/parts/stamp.h"
 #include "core/sync/run/in_place.h"
 #include "core/sync/run/keyless.h"
+#include "core/sync/run/pre_check.h"
 #include "core/sync/run/run.h"
 
 /* With source and destination in one table, a row that still has the mark it
@@ -107,6 +108,9 @@ static int run_open_source(struct run *r, struct error *err)
 	if (rc)
 		return rc;
 	stopper_start(&r->stopper, r->source);
+	rc = pre_check_ask(r, err);
+	if (rc || pre_check_waits(r))
+		return rc;
 	rc = run_foresee_source(r, err);
 	if (!rc)
 		rc = r->task->ops->describe(r, err);
@@ -151,6 +155,8 @@ int run_open(struct run *r, struct error *err)
 	}
 	rc = rc ? rc : opened;
 	stopper_add(&r->stopper, r->destination);
+	if (pre_check_waits(r))
+		return rc;
 	if (!rc)
 		rc = gate_open(&r->gate, r->p, &r->schema, err);
 	if (!rc)

@@ -280,7 +280,7 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 		return -(int)err->code;
 	rc = pipeline_tries(c, out, err);
 	pipeline_clear_letters(c);
-	if (!rc && c->verifies)
+	if (!rc && c->verifies && out->outcome != OUTCOME_WAITING)
 		rc = run_verify_window(c, out, err);
 	rc = task->ops->end(c, out, rc, err);
 	if (!rc)

@@ -6,6 +6,7 @@
 #include "core/sync/parts/about.h"
 #include "core/sync/parts/changing.h"
 #include "core/sync/run/keyless.h"
+#include "core/sync/run/pre_check.h"
 #include "core/sync/run/run.h"
 
 static int run_check_options(struct run *r, struct error *err)
@@ -137,8 +138,9 @@ static int run_once(struct run *r, struct error *err)
 
 	if (!rc)
 		rc = run_open(r, err);
-	if (!rc)
-		rc = run_locate(r, err);
+	if (rc || pre_check_waits(r))
+		return rc;
+	rc = run_locate(r, err);
 	if (!rc && r->unchanged)
 		return run_end_unchanged(r, err);
 	/* Held from the begin on: the settled point is not to grow old

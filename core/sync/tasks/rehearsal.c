@@ -72,7 +72,8 @@ static void rehearsal_begin(struct run_context *c, struct run_result *out)
 }
 
 static const struct task_ops rehearsal_ops = {
-	.traits = TASK_MOVES_MARK | TASK_MIRRORS | TASK_GATED | TASK_PACED,
+	.traits = TASK_MOVES_MARK | TASK_MIRRORS | TASK_GATED | TASK_PACED |
+		  TASK_PRE_CHECKED,
 	.begin = rehearsal_begin,
 	.held = task_no_held,
 	.init = task_no_init,
