@@ -6,6 +6,7 @@ venv_dir=$cache/tidemark-tests/venv
 venv_python=$venv_dir/bin/python
 mysql_dir=$cache/tidemark-tests/mysql
 docs_venv=$cache/tidemark-tests/docs-venv
+clean_dir=$cache/tidemark-tests/clean-bookworm
 
 # The DuckDB option for meson setup: a system DuckDB comes first.
 duckdb_option() {

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from clean_tree import CleanTree
+
 
 @pytest.fixture(scope="session")
 def installed_tree(tidemark_binary, tmp_path_factory):
@@ -16,3 +18,22 @@ def installed_tree(tidemark_binary, tmp_path_factory):
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return tree
+
+
+@pytest.fixture
+def make_clean_tree(tmp_path):
+    """An untouched Debian 12, made anew for each call."""
+    made = []
+
+    def make():
+        made.append(CleanTree(tmp_path / f"tree-{len(made)}"))
+        return made[-1]
+
+    yield make
+    for tree in made:
+        tree.close()
+
+
+@pytest.fixture
+def clean_tree(make_clean_tree):
+    return make_clean_tree()

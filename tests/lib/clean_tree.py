@@ -1,0 +1,79 @@
+"""A Debian 12 without compilers or -dev packages, to install packages in.
+
+tools/setup makes the tree once. Each test writes into a layer of its own above
+it, which a mount namespace holds. The namespace, and with it the mounts, end
+with the process that holds it. The network is the machine's own, so that
+servers of the tests answer on 127.0.0.1.
+"""
+
+import pathlib
+import subprocess
+
+import builds
+
+MOUNT = """
+set -e
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" \\
+	"$1/root"
+mount -t proc proc "$1/root/proc"
+mount --rbind /dev "$1/root/dev"
+echo ready
+exec sleep infinity
+"""
+
+
+def lower():
+    """The tree that all tests share and none may change."""
+    said = subprocess.run(
+        ["bash", "-c", '. tools/paths.sh; echo "$clean_dir"'], check=True,
+        cwd=builds.ROOT, capture_output=True, text=True).stdout
+    return pathlib.Path(said.strip())
+
+
+class CleanTree:
+    """`run()` runs a command in the tree, `path()` names a file of it as the
+    command sees it, and `put()` copies one into it."""
+
+    def __init__(self, place, tree=None):
+        self.place = pathlib.Path(place)
+        self.place.mkdir(exist_ok=True)
+        self.holder = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+             MOUNT, "sh", str(self.place), str(tree or lower())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        if self.holder.stdout.readline() != "ready\n":
+            raise RuntimeError("no tree: " + self.holder.communicate()[1])
+
+    def inside(self, *command):
+        return ["nsenter", f"--target={self.holder.pid}", "--mount", *command]
+
+    def run(self, *command, env=None, cwd="/root", check=True, **more):
+        """The completed process; output as text. Only `env` is passed on."""
+        env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+               ":/sbin:/bin", "HOME": "/root", **(env or {})}
+        done = subprocess.run(
+            self.inside("chroot", str(self.place / "root"), "/bin/sh", "-c",
+                        'cd "$0" && exec "$@"', cwd, *map(str, command)),
+            env=env, capture_output=True, text=True, check=False,
+            **{"stdin": subprocess.DEVNULL, **more})
+        assert not check or done.returncode == 0, (
+            f"$ {' '.join(map(str, command))}\nexit {done.returncode}\n"
+            f"{done.stdout}{done.stderr}")
+        return done
+
+    def put(self, source, target):
+        """Copy a file or a directory of the machine to a path in the tree."""
+        subprocess.run(self.inside("cp", "-a", str(source),
+                                   f"{self.place}/root{target}"), check=True)
+
+    def write(self, target, text):
+        self.run("sh", "-c", 'mkdir -p "$(dirname "$0")" && cat >"$0"', target,
+                 stdin=None, input=text)
+
+    def close(self):
+        self.holder.kill()
+        self.holder.communicate()
+        self.place.rmdir()
