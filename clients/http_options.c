@@ -156,12 +156,17 @@ void http_options_release(struct http_options *o)
 static void http_apply_tls(const struct http_options *o, CURL *easy)
 {
 	const char *ca = o->ca ? o->ca : tls_authorities();
+	const char *directory = tls_authorities_directory();
 
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, o->any_name ? 0L : 2L);
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
 	if (ca)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, ca);
+	/* By default, libcurl also trusts a directory that its build named. */
+	if (o->ca || directory)
+		curl_easy_setopt(easy, CURLOPT_CAPATH,
+				 o->ca ? NULL : directory);
 	if (o->cert)
 		curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert);
 	if (o->key)

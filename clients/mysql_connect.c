@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/bundle.h"
 #include "core/base/stop.h"
 
 #ifdef MARIADB_PACKAGE_VERSION_ID
@@ -107,6 +108,18 @@ static void mysql_client_library_begin(void)
 	mysql_client_guard_library();
 }
 
+/* Ways to sign in, such as caching_sha2_password, are files. The library looks
+ * where it was installed at its own build. A package that carries it has them
+ * elsewhere. */
+static void mysql_client_set_plugins(MYSQL *conn)
+{
+	char *bundled = bundle_path("mariadb");
+
+	if (bundled)
+		mysql_options(conn, MYSQL_PLUGIN_DIR, bundled);
+	free(bundled);
+}
+
 static MYSQL *
 mysql_client_prepare_connection(const struct mysql_client_target *t,
 				enum tls_mode mode,
@@ -120,6 +133,7 @@ mysql_client_prepare_connection(const struct mysql_client_target *t,
 	mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &t->connect_s);
 	mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &t->silence_s);
 	mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &t->silence_s);
+	mysql_client_set_plugins(conn);
 	mysql_client_local_offer(conn, local);
 	mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options4(conn, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name",
@@ -130,6 +144,7 @@ mysql_client_prepare_connection(const struct mysql_client_target *t,
 		mysql_options(conn, MYSQL_OPT_SSL_KEY, t->tls_key);
 		mysql_options(conn, MYSQL_OPT_SSL_CERT, t->tls_cert);
 		mysql_options(conn, MYSQL_OPT_SSL_CA, t->tls_ca);
+		mysql_options(conn, MYSQL_OPT_SSL_CAPATH, t->tls_ca_directory);
 	}
 	mysql_client_guard_set(conn, mode);
 	mysql_client_set_tls(conn, mode);

@@ -95,11 +95,14 @@ static int target_tls(struct mysql_client_target *t,
 	t->tls_key = xstrdup(conn->tls_key);
 	if (!t->tls_ca)
 		t->tls_ca = url_query_value(&conn->url, "ssl-ca");
-	if (!t->tls_ca && t->tls >= TLS_VERIFY_CA)
+	if (!t->tls_ca && t->tls >= TLS_VERIFY_CA) {
 		t->tls_ca = xstrdup(tls_authorities());
+		t->tls_ca_directory = xstrdup(tls_authorities_directory());
+	}
 	/* Without an authority, the library takes every certificate under
 	 * verify-ca. */
-	if (!rc && !t->tls_ca && t->tls >= TLS_VERIFY_CA)
+	if (!rc && !t->tls_ca && !t->tls_ca_directory &&
+	    t->tls >= TLS_VERIFY_CA)
 		rc = error_set(err, ERROR_CONFIG,
 			       "%s: this system has no list of authorities to "
 			       "trust: name a file of certificates by tls.ca",
@@ -140,6 +143,7 @@ void mysql_client_target_release(struct mysql_client_target *t)
 	free(t->where);
 	free(t->application);
 	free(t->tls_ca);
+	free(t->tls_ca_directory);
 	free(t->tls_cert);
 	free(t->tls_key);
 	memset(t, 0, sizeof(*t));

@@ -18,6 +18,7 @@ struct mysql_client_target {
 	bool tls_if_asked; /* ... but this one: plain, TLS if the server insists
 			    */
 	char *tls_ca, *tls_cert, *tls_key; /* or NULL */
+	char *tls_ca_directory; /* more authorities, or NULL */
 	unsigned connect_s, silence_s; /* at least 1 */
 };
 

@@ -61,20 +61,23 @@ static void pg_set(struct pg_parameters *p, const char *keyword,
 }
 
 /* libpq looks into ~/.postgresql/root.crt by itself. If that file does not
- * exist, use the distribution's authorities. Only libpq 16 knows
- * sslrootcert=system. */
+ * exist, use the distribution's authorities. Since libpq 16,
+ * sslrootcert=system means the places that the TLS library was built with, which
+ * may be another distribution's. So it is only for a directory, which libpq
+ * cannot take otherwise. */
 static const char *pg_default_authorities(int libpq)
 {
-	const char *home = getenv("HOME");
+	const char *home = getenv("HOME"), *file;
 	char *own = xstrfmt("%s/.postgresql/root.crt", home ? home : "");
 	bool has_own = access(own, R_OK) == 0;
 
 	free(own);
 	if (has_own)
 		return NULL;
-	if (libpq >= 160000)
+	file = tls_authorities();
+	if (libpq >= 160000 && (!file || tls_authorities_directory()))
 		return "system";
-	return tls_authorities();
+	return file;
 }
 
 static void pg_set_tls(struct pg_parameters *p, const struct connection *conn,

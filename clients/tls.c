@@ -1,6 +1,7 @@
 #include "clients/tls.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,18 +30,34 @@ bool tls_is_local(const char *host, size_t n)
 	       (n == 3 && !strncmp(host, "::1", n));
 }
 
+static const char *tls_named(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value ? value : NULL;
+}
+
 const char *tls_authorities(void)
 {
+	/* Debian and most others; Fedora and RHEL, and their newest; SUSE;
+	 * Alpine. */
 	static const char *const bundles[] = {
 		"/etc/ssl/certs/ca-certificates.crt",
 		"/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 		"/etc/ssl/ca-bundle.pem",
 		"/etc/ssl/cert.pem",
 	};
+	const char *named = tls_named("SSL_CERT_FILE");
 
-	for (size_t i = 0; i < ARRAY_SIZE(bundles); i++) {
+	for (size_t i = 0; !named && i < ARRAY_SIZE(bundles); i++) {
 		if (access(bundles[i], R_OK) == 0)
-			return bundles[i];
+			named = bundles[i];
 	}
-	return NULL;
+	return named;
+}
+
+const char *tls_authorities_directory(void)
+{
+	return tls_named("SSL_CERT_DIR");
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/bundle.h"
 #include "tidemark_config.h"
 
 #define MODULE_PREFIX "tidemark-"
@@ -30,18 +31,14 @@ static void module_add(struct strlist *dirs, const char *dir, size_t n)
 	free(copy);
 }
 
-/* Directory of the running binary; nothing if /proc is not there. */
+/* Nothing if /proc is not there. */
 static void module_add_own(struct strlist *dirs)
 {
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
-	const char *slash;
+	char *own = bundle_directory();
 
-	if (n <= 0 || n == (ssize_t)sizeof(path))
-		return;
-	slash = memrchr(path, '/', (size_t)n);
-	if (slash && slash > path)
-		module_add(dirs, path, (size_t)(slash - path));
+	if (own)
+		module_add(dirs, own, strlen(own));
+	free(own);
 }
 
 void module_directories(struct strlist *dirs)
