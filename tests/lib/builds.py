@@ -18,7 +18,8 @@ TESTS = "-Dtests=true"
 # name -> (compiler, meson options). plain and fuzz carry -Werror, one with
 # each compiler: tools/lint compiles in the same two, with all test programs.
 OPTIONS = {
-    "plain": ("gcc", ["-Dwerror=true", TESTS]),
+    # It is also what the packages are made of.
+    "plain": ("gcc", ["-Dwerror=true", "--prefix=/usr", TESTS]),
     "failpoints": ("gcc", ["-Dfailpoints=true", *QUICK]),
     "sanitize": ("gcc", ["-Dfailpoints=true", TESTS,
                          "-Db_sanitize=address,undefined", *QUICK]),
