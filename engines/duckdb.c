@@ -32,7 +32,8 @@ const struct engine engine_duckdb = {
 		  ENGINE_SQL_NOW_CAST,
 	.schema = "main",
 	.words = duckdb_words,
-	.absent = "(to get it: `tools/get-duckdb DIR`, then build with "
+	.absent = "(to get it: install Debian's package tidemark-duckdb; or "
+		  "`tools/get-duckdb DIR`, then build with "
 		  "-Dduckdb_root=DIR; or put the module into a directory of "
 		  "$TIDEMARK_PLUGIN_PATH)",
 };

@@ -7,6 +7,7 @@ venv_python=$venv_dir/bin/python
 mysql_dir=$cache/tidemark-tests/mysql
 docs_venv=$cache/tidemark-tests/docs-venv
 clean_dir=$cache/tidemark-tests/clean-bookworm
+layer_dir=$cache/tidemark-tests/layer-bookworm
 
 # The DuckDB option for meson setup: a system DuckDB comes first.
 duckdb_option() {

@@ -1,0 +1,257 @@
+"""Debian's packages: clean by lintian, installed, used, upgraded, removed and
+purged in a clean tree."""
+
+import json
+import os
+import re
+import sqlite3
+
+import pytest
+
+import debian_tree
+from debian_tree import USER, output_of
+
+pytestmark = [
+    pytest.mark.xdist_group("debian"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="dpkg needs root"),
+]
+
+CONFIG = """\
+version: 1
+state: sqlite:/var/lib/tidemark/state.db
+connections:
+  shop: "sqlite:/var/lib/tidemark/shop.db"
+  lake: "ENGINE:/var/lib/tidemark/lake.db"
+pipelines:
+  items:
+    source: { connection: shop, table: items }
+    destination: { connection: lake, table: items }
+    watermark: { strategy: sequence, column: id }
+"""
+ETC = "/etc/tidemark/tidemark.yaml"
+
+
+@pytest.fixture(scope="module")
+def debs(tidemark_binary, tmp_path_factory):
+    return debian_tree.build(tidemark_binary, tmp_path_factory.mktemp("debs"))
+
+
+@pytest.fixture
+def make_tree(tmp_path):
+    made = []
+
+    def make():
+        made.append(debian_tree.DebianTree(tmp_path / f"tree-{len(made)}"))
+        return made[-1]
+
+    yield make
+    for tree in made:
+        tree.close()
+
+
+@pytest.fixture
+def tree(make_tree):
+    return make_tree()
+
+
+def older(deb, folder, version="0.0.9-1"):
+    """The same package as if it were of an older version."""
+    unpacked = folder / f"{deb.name}.unpacked"
+    output_of("dpkg-deb", "-R", deb, unpacked)
+    control = unpacked / "DEBIAN/control"
+    text = control.read_text(encoding="utf-8")
+    now = output_of("dpkg-deb", "-f", deb, "Version").strip()
+    control.write_text(text.replace(now, version), encoding="utf-8")
+    output_of("dpkg-deb", "-Znone", "-b", unpacked,
+              folder / f"older-{deb.name}")
+    return folder / f"older-{deb.name}"
+
+
+def configure(tree, tmp_path, engine):
+    """A config that root writes, and a source of three rows."""
+    tree.write(ETC, CONFIG.replace("ENGINE", engine))
+    shop = tmp_path / "shop.db"
+    with sqlite3.connect(shop) as db:
+        db.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)")
+        db.executemany("INSERT INTO items VALUES (?, ?)",
+                       [(n, f"n{n}") for n in range(3)])
+    tree.put(shop, "/var/lib/tidemark/")
+    tree.run("chown", "tidemark:tidemark", "/var/lib/tidemark/shop.db")
+
+
+def sync(tree):
+    """The pipeline's result, as the user of the units runs it."""
+    done = tree.run(*USER, "tidemark", "-c", ETC, "run", "--json", cwd="/")
+    return json.loads(done.stdout)["pipelines"][0]
+
+
+def lintian(*files):
+    output_of("lintian", "--allow-root", "--fail-on", "error,warning", *files)
+
+
+def test_lintian_has_nothing_to_say(debs):
+    lintian(debs["tidemark"], debs["tidemark-dev"])
+
+
+def test_lintian_has_nothing_to_say_of_duckdb(debs, full):
+    """It reads 60 MB for ten seconds."""
+    if not full:
+        pytest.skip("with --full: takes ten seconds of a processor")
+    lintian(debs["tidemark-duckdb"])
+
+
+def test_the_program_and_modules_are_small(debs):
+    listed = output_of("dpkg-deb", "-c", debs["tidemark"]) + \
+        output_of("dpkg-deb", "-c", debs["tidemark-duckdb"])
+    sizes = {line.split()[5]: int(line.split()[2])
+             for line in listed.splitlines()}
+    ours = {name: size for name, size in sizes.items()
+            if name.endswith("bin/tidemark") or
+            re.search(r"/tidemark/tidemark-\w+\.so$", name)}
+    assert len(ours) == 2, sizes
+    assert sum(ours.values()) < 12_000_000
+
+
+def test_late_libraries_are_depended_on(debs, tidemark_binary):
+    """The linker does not know them: they are loaded when they are needed."""
+    generated = os.path.dirname(tidemark_binary)
+    late = output_of("grep", "-rhoP", r'\.package = "\K[^"]+', "--include",
+                     "library_*.c", generated).split()
+    assert {"libpq5", "libmariadb3", "libcurl4", "libsqlite3-0"} <= set(late)
+    depends = output_of("dpkg-deb", "-f", debs["tidemark"], "Depends")
+    named = {each.split()[0] for each in depends.split(", ")}
+    assert set(late) <= named, depends
+    assert {"libc6", "libjansson4", "libfyaml0"} <= named
+
+
+def test_installed_it_runs(tree, debs, tmp_path):
+    tree.install(debs["tidemark"])
+    told = json.loads(tree.run("tidemark", "version", "--json").stdout)
+    deb_version = output_of("dpkg-deb", "-f", debs["tidemark"], "Version")
+    assert deb_version.strip() == told["version"] + "-1"
+    configure(tree, tmp_path, "sqlite")
+    assert sync(tree)["rows_inserted"] == 3
+    done = tree.run(*USER, "tidemark", "-c", ETC, "verify", cwd="/")
+    assert "equal" in done.stdout, done.stdout
+
+
+def test_duckdb_is_a_package_of_its_own(tree, debs, tmp_path):
+    tree.install(debs["tidemark"])
+    configure(tree, tmp_path, "duckdb")
+    done = tree.run(*USER, "tidemark", "-c", ETC, "run", check=False, cwd="/")
+    assert done.returncode == 2 and \
+        "install Debian's package tidemark-duckdb" in done.stderr
+    tree.install(debs["tidemark-duckdb"])
+    assert sync(tree)["rows_inserted"] == 3
+
+
+def test_texts_lie_where_shells_and_man_look(tree, debs):
+    tree.install(debs["tidemark"])
+    assert tree.run("sh", "-c", "zcat /usr/share/man/man1/tidemark.1.gz").stdout \
+        == tree.run("tidemark", "help", "--man").stdout
+    for shell, path in (
+            ("bash", "bash-completion/completions/tidemark"),
+            ("zsh", "zsh/vendor-completions/_tidemark"),
+            ("fish", "fish/vendor_completions.d/tidemark.fish")):
+        assert tree.run("cat", f"/usr/share/{path}").stdout == \
+            tree.run("tidemark", "completion", shell).stdout
+
+
+@pytest.mark.parametrize("sysusers", (True, False))
+def test_the_user_of_the_units(tree, debs, sysusers):
+    """systemd-sysusers makes it, or useradd where that is not there."""
+    if not sysusers:
+        tree.run("rm", "/usr/bin/systemd-sysusers")
+    tree.install(debs["tidemark"])
+    name, _, uid, gid, text, home, shell = tree.run(
+        "getent", "passwd", "tidemark").stdout.strip().split(":")
+    assert (name, text, home) == ("tidemark", "Tidemark", "/var/lib/tidemark")
+    assert int(uid) < 1000 and int(gid) < 1000 and shell.endswith("/nologin")
+    units = tree.run("sh", "-c", "cat /usr/lib/systemd/system/tidemark*").stdout
+    assert set(re.findall(r"^(?:User|Group)=(.*)", units, re.M)) == {"tidemark"}
+    assert tree.rights("/var/lib/tidemark") == ["tidemark:tidemark 750"]
+
+
+def test_others_cannot_read_a_config(tree, debs, tmp_path):
+    tree.install(debs["tidemark"])
+    configure(tree, tmp_path, "sqlite")
+    tree.run("chmod", "644", ETC)
+    nobody = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+    assert "Permission denied" in tree.run(*nobody, "cat", ETC, check=False,
+                                           cwd="/").stderr
+    assert "version: 1" in tree.run(*USER, "cat", ETC, cwd="/").stdout
+    assert tree.rights("/etc/tidemark", "/etc/tidemark/secrets") == \
+        ["root:tidemark 750", "root:root 700"]
+
+
+def test_an_administrator_chooses_other_rights(tree, debs):
+    tree.run("groupadd", "staffers")
+    tree.run("dpkg-statoverride", "--add", "root", "staffers", "2770",
+             "/etc/tidemark")
+    tree.install(debs["tidemark"])
+    assert tree.rights("/etc/tidemark") == ["root:staffers 2770"]
+
+
+def test_an_upgrade_keeps_config_and_state(tree, debs, tmp_path):
+    tree.install(*(older(debs[name], tmp_path)
+                   for name in ("tidemark", "tidemark-duckdb")))
+    configure(tree, tmp_path, "duckdb")
+    assert sync(tree)["rows_inserted"] == 3
+    tree.write("/etc/tidemark/secrets/token", "secret")
+    kept = ("/etc/tidemark/secrets/token", ETC, "/var/lib/tidemark/state.db",
+            "/var/lib/tidemark/lake.db")
+    before = tree.run("sha256sum", *kept).stdout, tree.rights(*kept)
+    tree.install(debs["tidemark"], debs["tidemark-duckdb"])
+    assert (tree.run("sha256sum", *kept).stdout, tree.rights(*kept)) == before
+    assert sync(tree)["rows_read"] == 0
+    listed = tree.run(*USER, "tidemark", "-c", ETC, "runs", "list", "items",
+                      "--json", cwd="/").stdout
+    assert len(json.loads(listed)["runs"]) == 2
+
+
+def test_duckdb_is_of_the_programs_version(tree, debs, tmp_path):
+    """An upgrade of one alone would leave a module that cannot be used."""
+    tree.install(older(debs["tidemark"], tmp_path))
+    tree.put(debs["tidemark-duckdb"], "/root/")
+    done = tree.run("dpkg", "-i", f"/root/{debs['tidemark-duckdb'].name}",
+                    check=False)
+    assert done.returncode and "depends on tidemark (=" in done.stderr
+
+
+def test_a_removal_keeps_what_is_the_users(tree, debs, tmp_path):
+    before = tree.files()
+    tree.install(debs["tidemark"], debs["tidemark-duckdb"])
+    configure(tree, tmp_path, "duckdb")
+    sync(tree)
+    data = {"/etc/tidemark", ETC, "/var/lib/tidemark"} | {
+        f"/var/lib/tidemark/{name}" for name in
+        tree.run("ls", "-A", "/var/lib/tidemark").stdout.split()}
+    tree.run("dpkg", "--remove", "tidemark-duckdb", "tidemark")
+    assert data <= tree.files()
+    assert tree.run("sh", "-c", "command -v tidemark",
+                    check=False).returncode
+    done = tree.run("dpkg", "--purge", "tidemark-duckdb", "tidemark")
+    assert "/var/lib/tidemark stays" in done.stderr
+    assert tree.files() - before - data - BESIDE_PASSWD == set()
+    assert data <= tree.files()
+    assert tree.run("getent", "passwd", "tidemark").stdout
+
+
+# Copies that the tools of Debian keep of files they change.
+BESIDE_PASSWD = {f"/etc/{name}-" for name in (
+    "passwd", "group", "shadow", "gshadow", "subuid", "subgid")} | {
+    "/etc/.pwd.lock"}
+
+
+def test_a_purge_leaves_nothing(tree, debs):
+    before = tree.files()
+    tree.install(debs["tidemark"], debs["tidemark-duckdb"])
+    wants = "/etc/systemd/system/multi-user.target.wants"
+    tree.run("mkdir", "-p", wants)
+    for name in ("tidemark.service", "tidemark@shop.service"):
+        tree.run("ln", "-s", "/usr/lib/systemd/system/" +
+                 name.replace("shop", ""), f"{wants}/{name}")
+    done = tree.run("dpkg", "--purge", "tidemark-duckdb", "tidemark")
+    assert not done.stderr
+    left = tree.files() - before - BESIDE_PASSWD
+    assert not {name for name in left if "tidemark" in name}, left
