@@ -152,13 +152,18 @@ static struct output_table *report_columns(const struct check_result *c)
 
 	for (size_t i = 0; i < c->n_columns; i++) {
 		const struct check_column *col = &c->columns[i];
-		const char *cells[] = { col->name, col->source_type,
-					col->destination_type,
+		char *both = col->source_name
+				     ? xstrfmt("%s -> %s", col->source_name,
+					       col->name)
+				     : NULL;
+		const char *cells[] = { both ? both : col->name,
+					col->source_type, col->destination_type,
 					col->destination_type
 						? mapping_name(col->mapping)
 						: NULL };
 
 		output_table_row(t, cells);
+		free(both);
 	}
 	return t;
 }

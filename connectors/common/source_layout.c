@@ -146,20 +146,43 @@ static int layout_take(struct source_layout *l, const char *name,
 	return 0;
 }
 
+static bool layout_excludes(const struct source_spec *source, const char *name)
+{
+	return source->exclude && strlist_has(source->exclude, name);
+}
+
+/* A name that is misspelled would let the column through. */
+static int layout_check_exclude(const struct source_layout *l,
+				const struct source_spec *source,
+				struct error *err)
+{
+	size_t n = source->exclude ? source->exclude->n : 0;
+
+	for (size_t i = 0; i < n && !source->exclude_loose; i++)
+		if (!source_column_find(l, source->exclude->items[i], false))
+			return layout_missing(
+				l,
+				source->exclude_at ? source->exclude_at
+						   : "source.exclude",
+				source->exclude->items[i], source->table, err);
+	return 0;
+}
+
 /* The chosen columns, in the config's order or else the table's. Expressions
  * that replace no column follow. */
 static int layout_choose(struct source_layout *l,
 			 const struct source_spec *source, struct error *err)
 {
 	size_t chosen = source->columns ? source->columns->n : 0;
-	int rc = 0;
+	int rc = chosen ? 0 : layout_check_exclude(l, source, err);
 
 	l->columns = xcalloc(l->n_all + chosen + 1, sizeof(*l->columns));
 	for (size_t i = 0; !rc && i < chosen; i++)
 		rc = layout_take(l, source->columns->items[i], source->table,
 				 err);
 	for (size_t i = 0; !rc && !chosen && i < l->n_all; i++) {
-		if (!l->all[i].expression)
+		if (!l->all[i].expression &&
+		    !layout_excludes(source, l->all[i].name))
 			rc = layout_take(l, l->all[i].name, source->table, err);
 	}
 	for (size_t i = 0; !rc && i < l->n_all; i++) {
@@ -188,8 +211,9 @@ static int layout_add_key(struct source_layout *l, const char *name,
 		return layout_missing(l, "key", name, table, err);
 	if (at < 0)
 		return error_set(err, ERROR_SCHEMA,
-				 "key column \"%s\" of %s is not among "
-				 "source.columns" ERROR_FIX ": add it there",
+				 "key column \"%s\" of %s is not read" ERROR_FIX
+				 ": add it under source.columns, or take it "
+				 "from source.exclude",
 				 name, table);
 	for (size_t i = 0; i < l->n_key; i++) {
 		if (l->key[i] == (size_t)at)

@@ -24,6 +24,7 @@ void schema_release(struct schema *s)
 		return;
 	for (size_t i = 0; i < s->n_columns; i++) {
 		free(s->columns[i].name);
+		free(s->columns[i].source);
 		free(s->columns[i].type.native);
 		free(s->columns[i].expression);
 		free(s->columns[i].labels);
@@ -57,6 +58,7 @@ struct column *schema_add(struct schema *s, const char *name,
 			   sizeof(*s->columns));
 	column = &s->columns[s->n_columns++];
 	column->name = xstrdup(name);
+	column->source = NULL;
 	column->type = *type;
 	schema_bound(&column->type);
 	column->type.native = xstrdup(type->native);
@@ -77,6 +79,7 @@ void schema_copy(struct schema *dst, const struct schema *src)
 		const struct column *column = &src->columns[i];
 		struct column *copy = schema_add(
 			dst, column->name, &column->type, column->nullable);
+		copy->source = xstrdup(column->source);
 		copy->expression = xstrdup(column->expression);
 		copy->labels = xstrdup(column->labels);
 		copy->number = column->number;
@@ -92,6 +95,20 @@ long schema_find(const struct schema *s, const char *name)
 {
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!strcmp(s->columns[i].name, name))
+			return (long)i;
+	}
+	return -1;
+}
+
+const char *column_source(const struct column *c)
+{
+	return c->source ? c->source : c->name;
+}
+
+long schema_find_source(const struct schema *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (!strcmp(column_source(&s->columns[i]), name))
 			return (long)i;
 	}
 	return -1;

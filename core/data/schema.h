@@ -12,7 +12,8 @@
 #include "core/data/type.h"
 
 struct column {
-	char *name;
+	char *name; /* as the target has it */
+	char *source; /* as the source has it; NULL: the same */
 	struct type type;
 	bool nullable;
 	char *expression; /* the user's SQL, or NULL for a plain column */
@@ -54,6 +55,10 @@ long schema_find(const struct schema *s, const char *name);
 /* The same, or else a column that differs in case only: engines that fold names
  * may have kept another spelling. */
 long schema_find_folded(const struct schema *s, const char *name);
+/* Index of the column that the source calls so, or -1. */
+long schema_find_source(const struct schema *s, const char *name);
+/* As the source calls it. */
+const char *column_source(const struct column *c);
 /* As many columns, from the first on, tell one version of a row from
  * another. */
 size_t schema_compared(const struct schema *s);

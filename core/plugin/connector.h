@@ -32,6 +32,16 @@ struct source_expression {
 	char *sql;
 };
 
+/* A column gets this name at the destination. */
+struct source_rename {
+	char *from, *to;
+	char *at; /* where the config says so, for messages */
+	bool loose; /* tables without the column are passed over */
+};
+
+/* Names of columns that are not renamed. */
+enum casing { CASING_AS_IS, CASING_SNAKE };
+
 /* The value of a date without month or day (0000-00-00, MySQL). */
 enum zero_dates { ZERO_DATES_ERROR, ZERO_DATES_NULL };
 
@@ -50,6 +60,14 @@ struct source_spec {
 	const char *call;
 	/* The command that runs it so; as of struct target. */
 	const char *run;
+	/* Where no columns are named: all but these. NULL: none is left out. */
+	const struct strlist *exclude;
+	const char *exclude_at; /* where the config says so, for messages */
+	bool exclude_loose; /* tables without them are passed over */
+	/* naming.h's alone: a connector goes by the source's names. */
+	const struct source_rename *renames;
+	size_t n_renames;
+	enum casing casing;
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };

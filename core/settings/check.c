@@ -366,6 +366,8 @@ int settings_check_pipeline(struct option_context *ctx,
 	if (!rc)
 		rc = settings_check_update(ctx, node, p);
 	if (!rc)
+		rc = settings_check_naming(ctx, node, p);
+	if (!rc)
 		rc = settings_check_gate(ctx, node, &p->gate);
 	if (!rc)
 		rc = settings_check_soft_delete(ctx, node, p);

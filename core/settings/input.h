@@ -75,6 +75,15 @@ extern const struct option_choice on_bad_row_choices[];
 int settings_check_markless(struct option_context *ctx,
 			    const struct config_node *node,
 			    const struct pipeline_settings *p);
+/* naming.c: the key source.rename (parse of an option). */
+int settings_parse_renames(struct option_context *ctx,
+			   const struct option *option,
+			   const struct config_node *node, void *base);
+/* The columns that are left out or renamed, as far as the file tells. */
+int settings_check_naming(struct option_context *ctx,
+			  const struct config_node *node,
+			  struct pipeline_settings *p);
+void settings_release_naming(struct pipeline_settings *p);
 /* settings_update.c: what mode update asks for; p->in_place. */
 int settings_check_update(struct option_context *ctx,
 			  const struct config_node *node,

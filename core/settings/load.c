@@ -95,6 +95,7 @@ void settings_release_input(struct pipeline_input *in)
 		free(p->expressions[i].sql);
 	}
 	free(p->expressions);
+	settings_release_naming(p);
 	free(p->pace.replicas);
 	free(p->rivals);
 	free(p->call);

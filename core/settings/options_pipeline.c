@@ -37,6 +37,12 @@ static const struct option_choice zero_dates_choices[] = {
 	{ NULL, 0, false },
 };
 
+static const struct option_choice casing_choices[] = {
+	{ "as_is", CASING_AS_IS, false },
+	{ "snake", CASING_SNAKE, false },
+	{ NULL, 0, false },
+};
+
 /* options_wildcard.c takes all rows but the first two. */
 const struct option source_options[] = {
 	{ .name = "connection",
@@ -65,6 +71,27 @@ const struct option source_options[] = {
 		 "`{total_cents: \"round(amount*100)::bigint\"}`. Runs with an "
 		 "empty search path: qualify names.",
 	  .parse = settings_parse_expressions },
+	{ .name = "exclude",
+	  .type = OPTION_LIST,
+	  OPTION_FIELD(struct pipeline_input, p.exclude),
+	  .default_text = "[]",
+	  .doc = "Columns that are not read: all others are. A mark may be "
+		 "among them, a key may not." },
+	{ .name = "rename",
+	  .type = OPTION_MAP,
+	  .default_text = "{}",
+	  .expects = "a map of the source's names to the target's",
+	  .doc = "The names that columns get at the destination: "
+		 "`{userId: customer_id}`. All other keys go by the source's "
+		 "names.",
+	  .parse = settings_parse_renames },
+	{ .name = "casing",
+	  .type = OPTION_CHOICE,
+	  OPTION_FIELD(struct pipeline_input, p.casing),
+	  .default_text = "as_is",
+	  .choices = casing_choices,
+	  .doc = "Names of columns at the destination that `rename` does not "
+		 "give: as they are, or `snake`: `userID` becomes `user_id`." },
 	{ .name = "where",
 	  .type = OPTION_TEXT,
 	  OPTION_FIELD(struct pipeline_input, p.where),

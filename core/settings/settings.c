@@ -74,6 +74,12 @@ void settings_source_spec(const struct pipeline_settings *p,
 		.zero_dates = p->zero_dates,
 		.call = settings_call(p),
 		.run = settings_run(p),
+		.exclude = &p->exclude,
+		.exclude_at = p->exclude_at,
+		.exclude_loose = p->exclude_loose,
+		.renames = p->renames,
+		.n_renames = p->n_renames,
+		.casing = p->casing,
 	};
 }
 

@@ -93,6 +93,12 @@ struct pipeline_settings {
 	size_t n_expressions;
 	char *where;
 	char *pre_check; /* SQL at the source; NULL: a run begins at once */
+	struct strlist exclude;
+	char *exclude_at; /* where the file says so; NULL: it does not */
+	bool exclude_loose; /* tables without them are passed over */
+	struct source_rename *renames;
+	size_t n_renames;
+	enum casing casing;
 	struct strlist key;
 	enum zero_dates zero_dates;
 	enum strategy strategy;

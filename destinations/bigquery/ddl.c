@@ -198,7 +198,7 @@ static void ddl_check_column(struct ddl *x, size_t column)
 	if (refused)
 		problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
 			     "column-name",
-			     "give it another name under source.expressions",
+			     "give it another name under source.rename",
 			     "table %s: column %s %s: BigQuery does not take "
 			     "it",
 			     x->target->table, name, refused);

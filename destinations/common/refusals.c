@@ -152,9 +152,9 @@ static void target_refuse_name(const struct target *target, const char *title,
 		if (!strcasecmp(columns[column].name, columns[i].name))
 			problems_add(out, SEVERITY_ERROR, ERROR_SCHEMA,
 				     "names-collide",
-				     "leave one out under source.columns, or "
+				     "leave one out under source.exclude, or "
 				     "give it another name under "
-				     "source.expressions",
+				     "source.rename",
 				     "table %s: columns %s and %s are one "
 				     "name to %s",
 				     target->table, columns[i].name,

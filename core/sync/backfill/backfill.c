@@ -69,7 +69,7 @@ static int planning_read(struct planning *b, enum range_kind kind,
 			 const char *flag, const char *text, char **out,
 			 struct error *err)
 {
-	long at = schema_find(&b->schema, b->mark.column);
+	long at = schema_find_source(&b->schema, b->mark.column);
 	int rc = range_value_read(kind, b->mark.column, flag, text, out, err);
 
 	if (rc || kind != RANGE_TIME || at < 0)

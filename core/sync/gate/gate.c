@@ -80,7 +80,7 @@ static void gate_no_column(const struct gate *g, const struct gate_rule *rule,
 	const char *near;
 
 	for (size_t i = 0; i < g->schema->n_columns; i++)
-		names[i] = g->schema->columns[i].name;
+		names[i] = column_source(&g->schema->columns[i]);
 	near = nearest_name(rule->name, names, g->schema->n_columns);
 	problems_add(problems, SEVERITY_ERROR, ERROR_SCHEMA, "gate-column",
 		     "name a column that is read, or read that one",
@@ -128,7 +128,7 @@ static void gate_add(struct gate *g, enum gate_kind kind, const char *name,
 		     const char *text, struct problems *problems)
 {
 	struct gate_rule *rule = &g->rules[g->n_rules++];
-	long column = schema_find(g->schema, name);
+	long column = schema_find_source(g->schema, name);
 
 	rule->kind = kind;
 	rule->name = name;

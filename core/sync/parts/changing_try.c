@@ -4,6 +4,7 @@
 #include "core/base/alloc.h"
 #include "core/base/engine.h"
 #include "core/data/value.h"
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 #include "core/sync/parts/changing.h"
 
@@ -117,7 +118,7 @@ static int trial_read(struct trial *t, size_t read, struct error *err)
 	schema_release(&t->schema);
 	schema_init(&t->schema);
 	if (!rc)
-		rc = c->ops->describe(c, &t->spec, NULL, &t->schema, err);
+		rc = source_describe(c, &t->spec, NULL, &t->schema, err);
 	if (!read)
 		t->n_columns = t->schema.n_columns;
 	/* Altered meanwhile: the run itself has more to say about that. */
@@ -165,8 +166,8 @@ static int trial_refuse(const struct trial *t, size_t column, struct error *err)
 			 "an unchanged row: it can be neither compared nor "
 			 "verified; leave it out under source.expressions; for "
 			 "the time of loading set load.loaded_at: %s",
-			 t->p->name, c->name, t->p->source_table, c->expression,
-			 c->name);
+			 t->p->name, column_source(c), t->p->source_table,
+			 c->expression, column_source(c));
 }
 
 static void trial_release(struct trial *t)

@@ -1,6 +1,7 @@
 #include "core/sync/parts/range.h"
 
 #include "core/base/alloc.h"
+#include "core/plugin/naming.h"
 
 /* In xmin nothing in the row says which version it is; its key puts it in
  * order all the same. */
@@ -13,7 +14,7 @@ static int range_order_by_key(struct connector *source,
 	int rc;
 
 	schema_init(&s);
-	rc = source->ops->describe(source, spec, mark, &s, err);
+	rc = source_describe(source, spec, mark, &s, err);
 	if (!rc && !s.n_key)
 		rc = error_set(err, ERROR_SCHEMA,
 			       "%s has no key: a backfill of strategy xmin "
@@ -21,7 +22,7 @@ static int range_order_by_key(struct connector *source,
 			       "key",
 			       spec->table);
 	if (!rc)
-		*column = xstrdup(s.columns[s.key[0]].name);
+		*column = xstrdup(column_source(&s.columns[s.key[0]]));
 	schema_release(&s);
 	mark->strategy = STRATEGY_SEQUENCE;
 	mark->any_type = true;
@@ -43,7 +44,7 @@ int range_describe(struct connector *source, const struct pipeline_settings *p,
 	if (p->strategy == STRATEGY_XMIN)
 		rc = range_order_by_key(source, spec, mark, column, err);
 	if (!rc)
-		rc = source->ops->describe(source, spec, mark, schema, err);
+		rc = source_describe(source, spec, mark, schema, err);
 	return rc;
 }
 

@@ -11,7 +11,7 @@
 enum range_kind range_value_kind(const struct watermark_spec *mark,
 				 const struct schema *schema)
 {
-	long at = schema_find(schema, mark->column);
+	long at = schema_find_source(schema, mark->column);
 
 	if (!mark->any_type)
 		return mark->strategy == STRATEGY_TIMESTAMP ? RANGE_TIME

@@ -8,9 +8,10 @@
 #include "core/base/alloc.h"
 #include "core/data/digest.h"
 
-#define SHAPE_CONFIG "config"
-#define SHAPE_BEFORE "before"
-#define SHAPE_TURNS  "turns"
+#define SHAPE_CONFIG  "config"
+#define SHAPE_BEFORE  "before"
+#define SHAPE_TURNS   "turns"
+#define SHAPE_SOURCES "sources"
 /* Digits of a digest. */
 #define SHAPE_DIGITS 16
 /* A config that is set back is no other config; one that then changes once
@@ -83,9 +84,21 @@ static json_t *shape_types(const struct schema *s)
 	return all;
 }
 
+/* Digests of the source's names, by the target's, of renamed columns. */
+static json_t *shape_sources(const struct schema *s)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < s->n_columns; i++)
+		if (s->columns[i].source)
+			json_object_set_new(all, s->columns[i].name,
+					    shape_digest(s->columns[i].source));
+	return all;
+}
+
 json_t *shape_of(const struct pipeline_settings *p, const struct schema *s)
 {
-	json_t *shape = json_object();
+	json_t *shape = json_object(), *sources;
 
 	if (p->origin)
 		json_object_set_new(shape, SHAPE_CONFIG,
@@ -102,6 +115,10 @@ json_t *shape_of(const struct pipeline_settings *p, const struct schema *s)
 	if (s->definition)
 		json_object_set_new(shape, "view", shape_digest(s->definition));
 	json_object_set_new(shape, "types", shape_types(s));
+	sources = shape_sources(s);
+	if (json_object_size(sources))
+		json_object_set(shape, SHAPE_SOURCES, sources);
+	json_decref(sources);
 	return shape;
 }
 
@@ -142,6 +159,40 @@ static bool shape_map_differs(const json_t *now, const json_t *seen,
 	return differs;
 }
 
+/* The digest of the name that the source has for a column of the target. */
+static json_t *shape_source(const json_t *shape, const char *name)
+{
+	json_t *own =
+		json_object_get(json_object_get(shape, SHAPE_SOURCES), name);
+
+	return own ? json_incref(own) : shape_digest(name);
+}
+
+/* A column of the target that is filled from another one of the source. A mark
+ * of an older version has no renamed columns. */
+static bool shape_sources_differ(const json_t *now, const json_t *seen,
+				 struct strbuf *what)
+{
+	json_t *types = json_object_get(now, "types"), *type;
+	const json_t *old = json_object_get(seen, "types");
+	const char *name;
+	bool differs = false;
+
+	json_object_foreach(types, name, type)
+	{
+		json_t *a = shape_source(now, name);
+		json_t *b = shape_source(seen, name);
+
+		if (json_object_get(old, name) && !json_equal(a, b)) {
+			differs = true;
+			shape_say(what, "the source", name);
+		}
+		json_decref(a);
+		json_decref(b);
+	}
+	return differs;
+}
+
 /* One digest of all settings in the config. */
 static json_t *shape_config_digest(const json_t *shape)
 {
@@ -155,6 +206,8 @@ static json_t *shape_config_digest(const json_t *shape)
 	}
 	json_object_set(of, "expressions",
 			json_object_get(shape, "expressions"));
+	json_object_set(of, SHAPE_SOURCES,
+			json_object_get(shape, SHAPE_SOURCES));
 	text = json_dumps(of, JSON_COMPACT | JSON_SORT_KEYS);
 	digest = shape_digest(text);
 	free(text);
@@ -197,6 +250,7 @@ bool shape_follow(json_t *now, const json_t *seen, struct strbuf *what)
 	}
 	rows |= shape_map_differs(now, seen, "expressions", "the expression",
 				  what);
+	rows |= shape_sources_differ(now, seen, what);
 	if (shape_differs(now, seen, "view")) {
 		rows = true;
 		shape_say(what, "the query of the view", NULL);

@@ -8,6 +8,7 @@
  *    "expressions":{"NAME":"..."},    the config's
  *    "view":"...",                    its query, if the source is one
  *    "types":{"NAME":"..."},          each column's type, modifier, labels
+ *    "sources":{"NAME":"..."},        the source's name of a renamed column
  *    "before":"...","turns":1}        the config's digest before this one, and
  *                                     how often the two have followed another
  *

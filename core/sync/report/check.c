@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/stop.h"
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 #include "core/store/session.h"
 #include "core/sync/gate/gate.h"
@@ -110,6 +111,7 @@ static void look_at_columns(struct look *l)
 		const struct column *c = &l->schema.columns[i];
 
 		out->columns[i].name = xstrdup(c->name);
+		out->columns[i].source_name = xstrdup(c->source);
 		out->columns[i].source_type =
 			xstrdup(c->type.native ? c->type.native
 					       : type_kind_name(c->type.kind));
@@ -172,8 +174,8 @@ static void look_at_source(struct look *l)
 	}
 	ops = l->source->ops;
 	stopper_start(&l->stopper, l->source);
-	if (ops->describe(l->source, &l->spec, look_mark(l), &l->schema,
-			  &err)) {
+	if (source_describe(l->source, &l->spec, look_mark(l), &l->schema,
+			    &err)) {
 		look_refused(l, "source", l->p->source_table, &err);
 		return;
 	}

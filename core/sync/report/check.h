@@ -10,7 +10,9 @@
 #include "core/settings/settings.h"
 
 struct check_column {
-	char *name, *source_type;
+	char *name; /* the target's */
+	char *source_name; /* the source's; NULL: the same */
+	char *source_type;
 	char *destination_type; /* NULL: the destination was not reached */
 	enum mapping mapping;
 };

@@ -7,6 +7,7 @@ void check_result_release(struct check_result *r)
 {
 	for (size_t i = 0; i < r->n_columns; i++) {
 		free(r->columns[i].name);
+		free(r->columns[i].source_name);
 		free(r->columns[i].source_type);
 		free(r->columns[i].destination_type);
 	}
@@ -51,7 +52,8 @@ static json_t *check_columns_json(const struct check_result *r)
 
 		json_array_append_new(
 			out,
-			json_pack("{s:s, s:s, s:s?, s:s?}", "name", c->name,
+			json_pack("{s:s, s:s*, s:s, s:s?, s:s?}", "name",
+				  c->name, "source_name", c->source_name,
 				  "source_type", c->source_type,
 				  "destination_type", c->destination_type,
 				  "mapping",

@@ -7,6 +7,7 @@
 #include "core/base/engine.h"
 #include "core/base/yaml_text.h"
 #include "core/data/table_name.h"
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 #include "core/plugin/store.h"
 #include "core/settings/wildcard.h"
@@ -119,8 +120,8 @@ static bool propose_is_raw(const struct propose_work *w, const char *table)
 
 		schema_init(&schema);
 		strlist_add(&key, names[i]);
-		raw = !w->source->ops->describe(w->source, &spec, NULL, &schema,
-						&ignored);
+		raw = !source_describe(w->source, &spec, NULL, &schema,
+				       &ignored);
 		schema_release(&schema);
 		strlist_release(&key);
 	}
@@ -172,8 +173,7 @@ static int propose_whole(const struct propose_work *w,
 	schema_release(&out->schema);
 	schema_init(&out->schema);
 	if (!w->whole || error_may_pass(why->code) ||
-	    w->source->ops->describe(w->source, spec, NULL, &out->schema,
-				     &ignored) ||
+	    source_describe(w->source, spec, NULL, &out->schema, &ignored) ||
 	    (!out->schema.n_key && !w->keyless))
 		return -(int)why->code;
 	if (!out->schema.n_key)
@@ -206,7 +206,7 @@ static int propose_ask(struct propose_work *w, const char *table,
 		return rc;
 	mark.strategy = out->strategy;
 	mark.column = *out->column ? out->column : NULL;
-	rc = ops->describe(w->source, &spec, &mark, &out->schema, err);
+	rc = source_describe(w->source, &spec, &mark, &out->schema, err);
 	if (!rc && (!out->schema.n_key || propose_is_lookup(w, out)))
 		rc = error_set(err, ERROR_SCHEMA, "it has no key");
 	if (rc)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/plugin/naming.h"
 
 static bool log_is_exact(struct connector *source,
 			 const struct source_spec *spec,
@@ -40,7 +41,7 @@ static char *log_by(struct connector *source, const struct source_spec *spec,
 	char *advice = NULL;
 
 	schema_init(&schema);
-	if (!source->ops->describe(source, spec, &mark, &schema, &ignored) &&
+	if (!source_describe(source, spec, &mark, &schema, &ignored) &&
 	    log_is_exact(source, spec, &mark, &schema))
 		advice = xstrfmt(
 			"if rows are only ever added, watermark: { strategy: "

@@ -8,6 +8,7 @@
 #include "core/base/json_text.h"
 #include "core/base/stop.h"
 #include "core/data/value.h"
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 #include "core/store/chunks.h"
 #include "core/store/history.h"
@@ -158,7 +159,7 @@ static int status_ask_source(const struct pipeline_settings *p,
 	schema_init(&schema);
 	settings_source_spec(p, &spec);
 	settings_watermark_spec(p, &mark_spec);
-	rc = c->ops->describe(c, &spec, &mark_spec, &schema, err);
+	rc = source_describe(c, &spec, &mark_spec, &schema, err);
 	if (!rc)
 		rc = c->ops->settle(c, &spec, &schema, &mark_spec, mark,
 				    settled, err);

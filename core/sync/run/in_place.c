@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/data/table_name.h"
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 
 /* Only of a server is it known which one it is. */
@@ -48,7 +49,7 @@ static int in_place_ask(struct connector *c, const struct pipeline_settings *p,
 
 	schema_init(&schema);
 	settings_watermark_spec(p, &mark);
-	rc = c->ops->describe(c, &spec, &mark, &schema, err);
+	rc = source_describe(c, &spec, &mark, &schema, err);
 	if (!rc)
 		rc = c->ops->identity(c, &spec, identity, err);
 	schema_release(&schema);

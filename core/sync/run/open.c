@@ -29,6 +29,25 @@ static bool run_holds_tail(const struct run *r)
 	       engine_has(r->p->source->url.engine, ENGINE_LOOSE_MARKS);
 }
 
+/* One table has one name for a column. */
+static int run_check_in_place_names(const struct run *r, struct error *err)
+{
+	for (size_t i = 0; i < r->schema.n_columns; i++) {
+		const struct column *c = &r->schema.columns[i];
+
+		if (c->source)
+			return error_set(
+				err, ERROR_CONFIG,
+				"pipeline %s: source and destination are the "
+				"same table, and column \"%s\" would be "
+				"written as \"%s\": leave out source.rename "
+				"and source.casing, or name the other column "
+				"under source.expressions",
+				r->p->name, c->source, c->name);
+	}
+	return 0;
+}
+
 static int run_find_in_place(struct run *r, struct error *err)
 {
 	int rc;
@@ -36,6 +55,8 @@ static int run_find_in_place(struct run *r, struct error *err)
 	if (r->p->mode != LOAD_UPDATE)
 		return 0;
 	rc = in_place_find(r->p, r->identity, &r->target.in_place, err);
+	if (!rc && r->target.in_place)
+		rc = run_check_in_place_names(r, err);
 	if (!rc && r->target.in_place && r->schema.mark >= 0 &&
 	    run_holds_tail(r))
 		r->mark.tail = TAIL_HOLD;

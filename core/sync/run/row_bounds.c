@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/parts/reader.h"
@@ -68,13 +69,15 @@ static int64_t window_enough(const struct window *w)
 static void counting_columns(struct counting *c, const struct scan *scan)
 {
 	const struct schema *s = scan->schema;
+	const char *mark;
 
 	if (c->spec.n_expressions || !s->n_key)
 		return;
 	for (size_t i = 0; i < s->n_key; i++)
-		strlist_add(&c->columns, s->columns[s->key[i]].name);
-	if (s->mark >= 0 && !strlist_has(&c->columns, s->columns[s->mark].name))
-		strlist_add(&c->columns, s->columns[s->mark].name);
+		strlist_add(&c->columns, column_source(&s->columns[s->key[i]]));
+	mark = s->mark < 0 ? NULL : column_source(&s->columns[s->mark]);
+	if (mark && !strlist_has(&c->columns, mark))
+		strlist_add(&c->columns, mark);
 	c->spec.columns = &c->columns;
 }
 
@@ -110,9 +113,9 @@ static int counting_run(struct counting *c, const struct window *w,
 
 	settings_watermark_spec(w->p, &c->mark);
 	if (!rc)
-		rc = c->source->ops->describe(c->source, &c->spec,
-					      scan->mark ? &c->mark : NULL,
-					      &c->schema, err);
+		rc = source_describe(c->source, &c->spec,
+				     scan->mark ? &c->mark : NULL, &c->schema,
+				     err);
 	c->scan = *scan;
 	c->scan.source = &c->spec;
 	c->scan.schema = &c->schema;

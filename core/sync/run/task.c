@@ -1,5 +1,6 @@
 #include "core/sync/run/task.h"
 
+#include "core/plugin/naming.h"
 #include "core/sync/run/run.h"
 
 void task_no_begin(struct run_context *c, struct run_result *out)
@@ -65,8 +66,8 @@ int task_no_end(struct run_context *c, struct run_result *out, int rc,
 
 int task_describe(struct run *r, struct error *err)
 {
-	return r->source->ops->describe(r->source, &r->spec, r->scan.mark,
-					&r->schema, err);
+	return source_describe(r->source, &r->spec, r->scan.mark, &r->schema,
+			       err);
 }
 
 int task_prepare(struct run *r, struct error *err)

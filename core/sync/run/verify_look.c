@@ -2,6 +2,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "core/plugin/naming.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/verify/pass.h"
 
@@ -185,9 +186,8 @@ static int window_open(struct window_view *w, struct error *err)
 	w->driver.sides[COMPARE_SOURCE].pace = w->c->pacing.pace;
 	window_aim(w);
 	if (!rc)
-		rc = pass->connector->ops->describe(pass->connector,
-						    &pass->spec, &pass->mark,
-						    &pass->schema, err);
+		rc = source_describe(pass->connector, &pass->spec, &pass->mark,
+				     &pass->schema, err);
 	return rc ? rc : driver_match(&w->driver, &pass->schema, err);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/plugin/naming.h"
 
 static int first_settle(struct run *r, struct settled *out, struct error *err)
 {
@@ -15,7 +16,7 @@ static int first_settle(struct run *r, struct settled *out, struct error *err)
 	watermark_init(&none);
 	settings_watermark_spec(r->p, &mark);
 	none.strategy = mark.strategy;
-	rc = r->source->ops->describe(r->source, &r->spec, &mark, &s, err);
+	rc = source_describe(r->source, &r->spec, &mark, &s, err);
 	if (!rc)
 		rc = r->source->ops->settle(r->source, &r->spec, &s, &mark,
 					    &none, out, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/plugin/naming.h"
 #include "core/sync/parts/range.h"
 
 /* Rows between the keys that belong to none of ours, for each of ours: with
@@ -172,8 +173,8 @@ static int clear_aim(struct clearing *c, char **end, struct error *err)
 		.time_zone = "UTC",
 	};
 	schema_init(&schema);
-	rc = s->connector->ops->describe(s->connector, &s->spec, &s->since_mark,
-					 &schema, err);
+	rc = source_describe(s->connector, &s->spec, &s->since_mark, &schema,
+			     err);
 	schema_release(&schema);
 	if (!rc)
 		rc = range_settle(s->connector, &s->spec, &s->since_mark,

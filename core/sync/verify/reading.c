@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/plugin/naming.h"
 #include "core/sync/parts/reader.h"
 
 /* Both sides have READER_SLOTS of these at once. */
@@ -274,7 +275,7 @@ int verify_read_past(struct verify_side *s, const struct watermark *from,
 	mark.nulls = NULLS_INCLUDE;
 	settled_init(&settled);
 	schema_init(&schema);
-	rc = ops->describe(s->connector, &s->spec, &mark, &schema, err);
+	rc = source_describe(s->connector, &s->spec, &mark, &schema, err);
 	if (!rc)
 		rc = verify_check_identity(s, from, err);
 	if (!rc)

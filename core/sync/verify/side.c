@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/log.h"
+#include "core/plugin/naming.h"
 #include "core/plugin/registry.h"
 #include "core/sync/parts/marks.h"
 
@@ -21,8 +22,8 @@ int verify_side_open_source(struct verify_side *s,
 	if (!rc)
 		stopper_start(&s->stopper, s->connector);
 	if (!rc)
-		rc = s->connector->ops->describe(s->connector, &s->spec, NULL,
-						 &s->schema, err);
+		rc = source_describe(s->connector, &s->spec, NULL, &s->schema,
+				     err);
 	return rc;
 }
 
@@ -101,6 +102,23 @@ const char *verify_side_soft_delete(const struct verify_side *s)
 	return s->which == COMPARE_DESTINATION && name && *name ? name : NULL;
 }
 
+long verify_side_mark(const struct verify_side *s)
+{
+	struct source_spec source;
+	char *name;
+	long at;
+
+	if (!s->p->mark_column)
+		return -1;
+	if (s->which == COMPARE_SOURCE)
+		return schema_find_source(&s->schema, s->p->mark_column);
+	settings_source_spec(s->p, &source);
+	name = naming_target(&source, s->p->mark_column);
+	at = schema_find_folded(&s->schema, name);
+	free(name);
+	return at;
+}
+
 /* A column that is not there is left for compare_match() to name. */
 static void verify_choose(struct verify_side *s, const struct schema *all,
 			  const struct schema *source)
@@ -119,20 +137,19 @@ static void verify_choose(struct verify_side *s, const struct schema *all,
 static int verify_describe(struct verify_side *s, const struct schema *source,
 			   struct error *err)
 {
-	const struct connector_ops *ops = s->connector->ops;
 	struct schema all;
 	int rc;
 
 	schema_init(&all);
-	rc = ops->describe(s->connector, &s->spec, NULL, &all, err);
+	rc = source_describe(s->connector, &s->spec, NULL, &all, err);
 	for (size_t i = 0; !rc && i < all.n_columns; i++)
 		strlist_add(&s->all, all.columns[i].name);
 	if (!rc)
 		verify_choose(s, &all, source);
 	schema_release(&all);
 	return rc ? rc
-		  : ops->describe(s->connector, &s->spec, NULL, &s->schema,
-				  err);
+		  : source_describe(s->connector, &s->spec, NULL, &s->schema,
+				    err);
 }
 
 int verify_side_open_destination(struct verify_side *s,
@@ -170,7 +187,7 @@ static void verify_keep_expressions(struct verify_side *s)
 
 	for (size_t i = 0; i < s->spec.n_expressions; i++) {
 		const struct source_expression *x = &s->spec.expressions[i];
-		long at = schema_find(&s->schema, x->name);
+		long at = schema_find_source(&s->schema, x->name);
 
 		if (at >= 0 && schema_is_key(&s->schema, (size_t)at))
 			kept[n++] = *x;
@@ -184,16 +201,17 @@ int verify_side_describe_keys(struct verify_side *s, struct error *err)
 	if (s->keys_columns.n)
 		return 0;
 	for (size_t i = 0; i < s->schema.n_key; i++)
-		strlist_add(&s->keys_columns,
-			    s->schema.columns[s->schema.key[i]].name);
+		strlist_add(
+			&s->keys_columns,
+			column_source(&s->schema.columns[s->schema.key[i]]));
 	if (verify_side_soft_delete(s))
 		verify_choose_name(&s->keys_columns, &s->schema,
 				   s->p->soft_delete);
 	s->keys_spec = s->spec;
 	s->keys_spec.columns = &s->keys_columns;
 	verify_keep_expressions(s);
-	return s->connector->ops->describe(s->connector, &s->keys_spec, NULL,
-					   &s->keys_schema, err);
+	return source_describe(s->connector, &s->keys_spec, NULL,
+			       &s->keys_schema, err);
 }
 
 void verify_side_close(struct verify_side *s)

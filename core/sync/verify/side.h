@@ -56,6 +56,8 @@ void verify_side_close(struct verify_side *s);
 
 /* The column of the destination that marks rows as gone, or NULL. */
 const char *verify_side_soft_delete(const struct verify_side *s);
+/* The index of the mark's column, whatever this side calls it; -1: none. */
+long verify_side_mark(const struct verify_side *s);
 /* The side must be open; a second call does nothing. */
 int verify_side_describe_keys(struct verify_side *s, struct error *err);
 

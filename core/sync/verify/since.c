@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/data/value.h"
+#include "core/plugin/naming.h"
 #include "core/sync/parts/range.h"
 #include "core/sync/parts/range_value.h"
 
@@ -29,7 +30,7 @@ int verify_since_check(const struct pipeline_settings *p, struct error *err)
 static int since_mark(struct verify_side *s, struct watermark_spec *out,
 		      struct error *err)
 {
-	long at = schema_find_folded(&s->schema, s->p->mark_column);
+	long at = verify_side_mark(s);
 
 	settings_watermark_spec(s->p, out);
 	out->lag_us = out->lag_count = 0;
@@ -42,7 +43,7 @@ static int since_mark(struct verify_side *s, struct watermark_spec *out,
 				 "which rows are marked: verify it whole, or "
 				 "with --sample",
 				 s->spec.table, s->p->mark_column);
-	out->column = s->schema.columns[at].name;
+	out->column = column_source(&s->schema.columns[at]);
 	if (s->which == COMPARE_DESTINATION)
 		out->time_zone = "UTC";
 	return 0;
@@ -106,7 +107,7 @@ static int since_value(struct verify_side *s, const char *since,
 {
 	const struct watermark_spec *mark = &s->since_mark;
 	enum range_kind kind = range_value_kind(mark, &s->schema);
-	long at = schema_find(&s->schema, mark->column);
+	long at = schema_find_source(&s->schema, mark->column);
 	enum type_kind type = s->schema.columns[at].type.kind;
 	char *text = NULL;
 	int rc = range_value_read(kind, mark->column, "--since", since, &text,
@@ -128,8 +129,8 @@ int verify_since_begin(struct verify_side *s, const char *since,
 
 	schema_init(&schema);
 	if (!rc)
-		rc = s->connector->ops->describe(s->connector, &s->spec,
-						 &s->since_mark, &schema, err);
+		rc = source_describe(s->connector, &s->spec, &s->since_mark,
+				     &schema, err);
 	schema_release(&schema);
 	if (!rc)
 		rc = since_value(s, since, err);

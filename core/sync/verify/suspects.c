@@ -136,10 +136,7 @@ int verify_mark_changed(struct verify_side *s, const struct watermark *from,
 		.past = xcalloc(suspects->n + 1, sizeof(*r.past)),
 		.p = s->p,
 		.from = from->value,
-		.mark = s->p->mark_column
-				? schema_find_folded(&s->schema,
-						     s->p->mark_column)
-				: -1,
+		.mark = verify_side_mark(s),
 	};
 	const struct verify_look look = { .compare = compare,
 					  .row = verify_row_recount,
