@@ -4,7 +4,7 @@
 
 #include "cli/backfill_line.h"
 #include "cli/commands.h"
-#include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "core/base/alloc.h"
@@ -301,6 +301,11 @@ static int backfill_all(const struct arguments *args, const struct settings *s,
 	struct store *store = NULL;
 	int rc;
 
+	if (args->operands.n > 1)
+		return error_set(err, ERROR_CONFIG,
+				 "backfill takes one pipeline; \"%s\" is one "
+				 "too many",
+				 args->operands.items[1]);
 	if (n > 1)
 		return settings_pipeline(s, args->operands.items[0], err)
 			       ? 0
@@ -321,10 +326,11 @@ static int backfill_all(const struct arguments *args, const struct settings *s,
 
 static int backfill_run(const struct arguments *args, struct error *err)
 {
-	return config_use(args, backfill_all, err);
+	return copied_use(args, backfill_all, err);
 }
 
 static const struct flag backfill_flags[] = {
+	COPIED_INTO_FLAGS,
 	{ "from", 0, FLAG_TEXT, "VALUE",
 	  "a value of the mark column (xmin: the first key column), "
 	  "inclusive" },
@@ -345,9 +351,9 @@ static const struct flag backfill_flags[] = {
 
 const struct command command_backfill = {
 	.name = "backfill",
-	.operands = "PIPELINE",
+	.operands = "PIPELINE | SOURCE_URL DESTINATION_URL --table T",
 	.min_operands = 1,
-	.max_operands = 1,
+	.max_operands = 2,
 	.summary = "read and load a window of the source once more, in chunks",
 	.details =
 		"Both ends of the window may be left out. It is cut into "

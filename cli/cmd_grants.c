@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "core/base/utf8.h"
 #include "core/sync/report/grants.h"
@@ -106,23 +106,25 @@ static int grants_all(const struct arguments *args, const struct settings *s,
 
 static int grants_run(const struct arguments *args, struct error *err)
 {
-	return config_use(args, grants_all, err);
+	return copied_use(args, grants_all, err);
 }
 
 static const struct flag grants_flags[] = {
+	COPIED_FLAGS,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 const struct command command_grants = {
 	.name = "grants",
-	.operands = "[PIPELINE...]",
+	.operands = "[PIPELINE... | SOURCE_URL DESTINATION_URL --table T]",
 	.max_operands = OPERANDS_ANY,
 	.summary =
 		"print the rights that a pipeline takes, as SQL; run none of "
 		"it",
 	.details = "For each server, in the words of its engine, from the "
-		   "config alone: nothing is\nconnected to. An administrator "
-		   "runs them there; docs/rights.md tells of each. Where\na "
+		   "config alone: nothing is\nconnected to, but both ends of a "
+		   "copy. An administrator runs them there; docs/rights.md "
+		   "tells of each. Where\na "
 		   "user is known to MySQL by another host than %, write that.",
 	.example = "tidemark grants orders",
 	.flags = grants_flags,

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
-#include "cli/config.h"
+#include "cli/copied.h"
 #include "cli/output.h"
 #include "cli/who.h"
 #include "core/store/controls.h"
@@ -39,21 +39,23 @@ static int pause_each(const struct arguments *args, const struct settings *s,
 
 static int pause_command(const struct arguments *args, struct error *err)
 {
-	return config_use(args, pause_each, err);
+	return copied_use(args, pause_each, err);
 }
 
 static const struct flag pause_flags[] = {
+	COPIED_FLAGS,
 	{ "reason", 0, FLAG_TEXT, "TEXT", "why, for those who look" },
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 static const struct flag resume_flags[] = {
+	COPIED_FLAGS,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };
 
 const struct command command_pause = {
 	.name = "pause",
-	.operands = "PIPELINE...",
+	.operands = "PIPELINE... | SOURCE_URL DESTINATION_URL --table T",
 	.min_operands = 1,
 	.max_operands = OPERANDS_ANY,
 	.summary = "hold pipelines until they are resumed",
@@ -72,7 +74,7 @@ const struct command command_pause = {
 
 const struct command command_resume = {
 	.name = "resume",
-	.operands = "PIPELINE...",
+	.operands = "PIPELINE... | SOURCE_URL DESTINATION_URL --table T",
 	.min_operands = 1,
 	.max_operands = OPERANDS_ANY,
 	.summary = "let pipelines that were paused go on",

@@ -29,6 +29,18 @@ static long copied_find(const struct arguments *args)
 	return -1;
 }
 
+/* The flags of this command, by the names that `copy` gives them. */
+static const char *copied_flag(const struct arguments *args, const char *name)
+{
+	const struct flag *f = args->command->flags;
+
+	if (strcmp(name, "to") != 0)
+		return name;
+	while (f->name && strcmp(f->name, "into") != 0)
+		f++;
+	return f->name ? f->name : name;
+}
+
 static int copied_check_meant(const struct arguments *args, long at,
 			      struct error *err)
 {
@@ -41,13 +53,16 @@ static int copied_check_meant(const struct arguments *args, long at,
 				 "%s takes pipelines of a config file, or "
 				 "SOURCE_URL and DESTINATION_URL",
 				 args->command->name);
-	for (size_t i = 0; at < 0 && i < sizeof(flags) / sizeof(*flags); i++)
-		if (arguments_has(args, flags[i].name))
+	for (size_t i = 0; at < 0 && i < sizeof(flags) / sizeof(*flags); i++) {
+		const char *name = copied_flag(args, flags[i].name);
+
+		if (arguments_has(args, name))
 			return error_set(err, ERROR_CONFIG,
 					 "--%s goes with SOURCE_URL and "
 					 "DESTINATION_URL; a pipeline of a "
 					 "config file has its own",
-					 flags[i].name);
+					 name);
+	}
 	return 0;
 }
 
@@ -57,7 +72,7 @@ static void copied_fill(const struct arguments *args, long at,
 	out->source_url = args->operands.items[at];
 	out->destination_url = args->operands.items[at + 1];
 	out->table = arguments_text(args, "table");
-	out->to = arguments_text(args, "to");
+	out->to = arguments_text(args, copied_flag(args, "to"));
 	out->watermark = arguments_text(args, "watermark");
 	out->mode = arguments_text(args, "mode");
 	out->key = arguments_text(args, "key");
@@ -86,7 +101,8 @@ static char *copied_call(const struct arguments *args, long at)
 	strbuf_addch(&sb, ' ');
 	copied_add_word(&sb, args->operands.items[at + 1]);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
-		const char *text = arguments_text(args, flags[i].name);
+		const char *text =
+			arguments_text(args, copied_flag(args, flags[i].name));
 
 		if (!text)
 			continue;

@@ -9,9 +9,12 @@
 #include "cli/config.h"
 
 /* Rows of a command's table of flags. */
-#define COPIED_FLAGS                                                           \
+#define COPIED_FLAGS COPIED_FLAGS_TO("to")
+/* The same for a command whose --to is something else. */
+#define COPIED_INTO_FLAGS COPIED_FLAGS_TO("into")
+#define COPIED_FLAGS_TO(to_flag)                                               \
 	{ "table", 0, FLAG_TEXT, "TABLE", "the table to read: schema.table" }, \
-		{ "to", 0, FLAG_TEXT, "TABLE",                                 \
+		{ to_flag, 0, FLAG_TEXT, "TABLE",                              \
 		  "its name at the destination (default: the same, without "   \
 		  "the schema where the URL names the database)" },            \
 		{ "watermark", 0, FLAG_TEXT, "STRATEGY[:COLUMN]",              \

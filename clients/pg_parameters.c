@@ -62,9 +62,9 @@ static void pg_set(struct pg_parameters *p, const char *keyword,
 
 /* libpq looks into ~/.postgresql/root.crt by itself. If that file does not
  * exist, use the distribution's authorities. Since libpq 16,
- * sslrootcert=system means the places that the TLS library was built with, which
- * may be another distribution's. So it is only for a directory, which libpq
- * cannot take otherwise. */
+ * sslrootcert=system means the places that the TLS library was built with,
+ * which may be another distribution's. So it is only for a directory, which
+ * libpq cannot take otherwise. */
 static const char *pg_default_authorities(int libpq)
 {
 	const char *home = getenv("HOME"), *file;

@@ -11,7 +11,7 @@ import oracle
 import servers
 import workload
 from conftest import ROOT
-from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_SCHEMA, sync_items
+from bench import EXIT_ACCESS, EXIT_CONFIG, EXIT_OK, EXIT_SCHEMA, sync_items
 
 RUN_KEYS = {
     "pipeline", "outcome", "run_id", "attempt_id", "batches", "rows_read",
@@ -60,6 +60,35 @@ def test_failed_run_json(synced, source):
     assert result["outcome"] == "failed"
     assert set(result["error"]) >= {"code", "message"}
     assert result["error"]["code"] == "schema"
+
+
+def test_the_first_characters_of_an_id(synced):
+    """As people copy them from a line that was cut."""
+    first = synced.run().pipeline()["run_id"]
+    synced.run()
+    ids = sorted({each["run_id"] for each in synced(
+        "runs", "list", "--json", "--limit", "100").json()["runs"]})
+    shown = synced("runs", "show", ids[0][:8], "--json").expect(EXIT_OK)
+    assert shown.json()["runs"][0]["run_id"] == ids[0]
+    assert shown.json()["runs"][0]["attempts"]
+    synced("runs", "replay", first[:8]).expect(EXIT_OK)
+    none = synced("runs", "show", ids[0][:3]).expect(EXIT_CONFIG)
+    assert f"no run {ids[0][:3]}" in none.err
+    db = sqlite3.connect(synced.state_file)
+    twin = ids[0][:-1] + ("0" if ids[0][-1] != "0" else "1")
+    with db:
+        db.execute("INSERT INTO runs SELECT ?, pipeline, tenant, "
+                   "logic_version, window_from, window_to, state, created_at, "
+                   "updated_at FROM runs WHERE run_id = ?", (twin, ids[0]))
+    several = synced("runs", "show", ids[0][:-1]).expect(EXIT_CONFIG)
+    assert ids[0] in several.err and twin in several.err
+    assert "several runs begin with" in several.err
+    synced("runs", "show", ids[0]).expect(EXIT_OK)
+
+
+def test_backfill_takes_one_pipeline(synced):
+    two = synced("backfill", "items", "others").expect(EXIT_CONFIG)
+    assert "others" in two.err
 
 
 def test_run_for_people(synced):

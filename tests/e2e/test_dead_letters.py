@@ -149,7 +149,24 @@ def test_halt_is_the_default(tidemark, target):
     tidemark.write_config()
     result = tidemark.run(expect=EXIT_DATA).pipeline()
     assert "quantity_not_below_zero" in result["error"]["message"]
+    assert "on_bad_row: dead_letter" in result["error"]["message"]
     assert letters(tidemark) == []
+
+
+def test_a_value_that_the_type_lacks_names_the_remedy(tidemark, source,
+                                                      make_destination):
+    destination = make_destination("duckdb")
+    source.execute("CREATE TABLE items (id int PRIMARY KEY, price numeric(9,2),"
+                   " updated_at timestamptz NOT NULL DEFAULT now())",
+                   "INSERT INTO items VALUES (1, 2.5), (2, 'NaN')")
+    sync_items(tidemark, source, destination, "timestamp")
+    message = tidemark.run(expect=EXIT_DATA).pipeline()["error"]["message"]
+    for words in ("price", "DECIMAL(9,2)", "on_bad_row: dead_letter"):
+        assert words in message, message
+    tidemark.pipelines["items"]["on_bad_row"] = "dead_letter"
+    tidemark.write_config()
+    result = tidemark.run().pipeline()
+    assert (result["rows_inserted"], result["rows_dead_lettered"]) == (1, 1)
 
 
 @pytest.mark.parametrize("engine", ("postgres", "mariadb", "sqlite"))

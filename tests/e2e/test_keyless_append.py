@@ -230,7 +230,7 @@ def test_part_that_comes_back(tidemark, source, make_destination):
     ({"watermark": {"lag": "1m"}}, "leave watermark.lag out"),
     ({"watermark": {"tail": "deliver"}}, "write tail: hold"),
     ({"watermark": {"nulls": "include"}}, "write nulls: skip"),
-    ({"on_bad_row": "dead_letter"}, "write on_bad_row: stop"),
+    ({"on_bad_row": "dead_letter"}, "write on_bad_row: halt"),
     ({"verify": "window"}, "leave --verify"),
 ))
 def test_refused_settings(tidemark, source, make_destination, settings, word):

@@ -395,6 +395,14 @@ def test_commands_about_a_copy(copied, source):
     assert f"{name} has no dead letters" in none.err
     copied("pace", *args, "rows_per_second=5000").expect(EXIT_OK)
     assert "5000" in copied("pace", *args).expect(EXIT_OK).out
+    copied("pause", *args, "--reason", "a look").expect(EXIT_OK)
+    assert copied("status", "--json", *args).pipeline()["state"] == "paused"
+    copied("resume", *args).expect(EXIT_OK)
+    assert copied("status", "--json", *args).pipeline()["state"] == "ok"
+    assert "GRANT" in copied("grants", *args).expect(EXIT_OK).out
+    done = copied("backfill", *args, "--from", "2000-01-01", "--to",
+                  "2100-01-01", "--json").expect(EXIT_OK).json()
+    assert sum(each["rows"] for each in done["chunks"]) == 20
     mark = copied("watermark", "show", *args).expect(EXIT_OK).out.strip()
     copied("watermark", "reset", *args).expect(EXIT_OK)
     shown = copied("watermark", "show", *args).expect(EXIT_OK).out.strip()

@@ -280,13 +280,14 @@ static int planning_refuse_overlap(const struct planning *b,
 			err, ERROR_CONFIG,
 			"a backfill of %s from %s to %s%s is not over, and its "
 			"window has rows in common with this one. Let it end, "
-			"or give it up: tidemark backfill %s --cancel",
+			"or give it up: tidemark backfill %s --cancel%s",
 			b->p->name,
 			c->window_from ? c->window_from : "the start",
 			c->window_to ? c->window_to : "the end",
 			strcmp(c->config, b->config) ? ", under another config,"
 						     : "",
-			b->p->name);
+			b->p->call ? "URL URL" : b->p->name,
+			b->p->call ? ", with the flags of this one" : "");
 	}
 	return 0;
 }

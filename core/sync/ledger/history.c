@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/json_text.h"
 #include "core/store/history.h"
+#include "core/store/ids.h"
 #include "core/store/session.h"
 #include "core/sync/parts/state.h"
 
@@ -78,18 +79,21 @@ int history_show(struct history *out, const struct settings *s,
 		 const char *run_id, struct error *err)
 {
 	struct store *store = NULL;
+	char *id = NULL;
 	int rc = state_open(s, &store, err);
 
 	if (rc)
 		return rc;
-	rc = history_query(out, store, NULL, run_id, 1, err);
+	rc = store_id_find(store, STORE_IDS_RUNS, run_id, &id, err);
+	if (!rc)
+		rc = history_query(out, store, NULL, id, 1, err);
 	if (!rc && !out->n)
 		rc = history_no_run(run_id, err);
 	if (!rc) {
 		out->runs[0].shown = true;
-		rc = store_batches_list(store, run_id, &out->runs[0].batches,
-					err);
+		rc = store_batches_list(store, id, &out->runs[0].batches, err);
 	}
+	free(id);
 	store_close(store);
 	return rc;
 }

@@ -28,7 +28,8 @@ struct history {
 int history_list(struct history *out, const struct settings *s,
 		 const struct pipeline_settings *const *pipelines, size_t n,
 		 int64_t limit, struct error *err);
-/* One run with its batches; CONFIG if there is none. */
+/* One run with its batches; the first characters of its id are enough. CONFIG
+ * if there is none, or several begin so. */
 int history_show(struct history *out, const struct settings *s,
 		 const char *run_id, struct error *err);
 void history_release(struct history *h);

@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/units.h"
 #include "core/store/controls.h"
+#include "core/store/ids.h"
 #include "core/store/letters.h"
 #include "core/store/session.h"
 #include "core/sync/parts/state.h"
@@ -45,12 +46,16 @@ static int desk_by_id(struct dead_letter_list *out, struct store *store,
 {
 	const char *pipeline =
 		wish->pipelines->n ? wish->pipelines->items[0] : NULL;
-	const struct dead_letter_filter filter = { .id = id,
-						   .pipeline = pipeline,
-						   .names = !wish->rows };
+	struct dead_letter_filter filter = { .pipeline = pipeline,
+					     .names = !wish->rows };
 	size_t before = out->n;
-	int rc = store_letters_list(store, &filter, out, err);
+	char *whole = NULL;
+	int rc = store_id_find(store, STORE_IDS_LETTERS, id, &whole, err);
 
+	filter.id = whole;
+	if (!rc)
+		rc = store_letters_list(store, &filter, out, err);
+	free(whole);
 	if (rc || out->n > before)
 		return rc;
 	return error_set(err, ERROR_CONFIG,

@@ -43,7 +43,7 @@ static const char *keyless_again(const struct pipeline_settings *p,
 		return "watermark.nulls: include";
 	}
 	if (p->bad_rows.keep) {
-		*fix = "write on_bad_row: stop";
+		*fix = "write on_bad_row: halt";
 		return "on_bad_row: dead_letter";
 	}
 	return NULL;

@@ -176,6 +176,14 @@ static void run_refused(struct run *r, const struct read_batch *rb,
 
 /* Nothing of a refresh lasts before its end, and a replay begins its window
  * again: a batch of them is no progress. */
+/* A copy has no config to write it into, and letters go by keys. */
+static void run_hint_bad_row(const struct run *r, struct error *err)
+{
+	if (!r->p->call && r->schema.n_key && r->p->mode != LOAD_REPLACE)
+		error_hint(err, "(to load the other rows and keep such rows "
+				"aside: on_bad_row: dead_letter)");
+}
+
 static int run_load_batch(struct run *r, const struct batch *b,
 			  struct checkpoint *next, struct load_counts *counts,
 			  int64_t *dead, struct error *err)
@@ -196,6 +204,8 @@ static int run_load_batch(struct run *r, const struct batch *b,
 	    (r->p->bad_rows.keep || task_has(r->task, TASK_RETRIES_LETTERS)))
 		return dead_letter_load(r, b, next, &why, counts, dead, err);
 	*err = why;
+	if (rc == -ERROR_DATA && b->n_rows)
+		run_hint_bad_row(r, err);
 	return rc;
 }
 

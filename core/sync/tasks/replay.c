@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "core/store/history.h"
+#include "core/store/ids.h"
 #include "core/store/session.h"
 #include "core/sync/ledger/history.h"
 #include "core/sync/ledger/ledger.h"
@@ -108,13 +109,18 @@ static int replay_check_window(const struct replay *p, struct error *err)
 static int replay_look(struct replay *out, struct store *store,
 		       const char *run_id, struct error *err)
 {
-	const struct run_filter filter = { .run_id = run_id, .limit = 1 };
-	int rc = store_runs_list(store, &filter, &out->runs, err);
+	struct run_filter filter = { .limit = 1 };
+	char *id = NULL;
+	int rc = store_id_find(store, STORE_IDS_RUNS, run_id, &id, err);
 
+	filter.run_id = id;
+	if (!rc)
+		rc = store_runs_list(store, &filter, &out->runs, err);
 	if (!rc && !out->runs.n)
 		rc = history_no_run(run_id, err);
 	if (!rc)
-		rc = store_batches_list(store, run_id, &out->batches, err);
+		rc = store_batches_list(store, id, &out->batches, err);
+	free(id);
 	return rc;
 }
 
