@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/serve/metrics_file.h"
+#include "core/sync/backfill/backfill.h"
 #include "core/sync/rounds/worker.h"
 
 #define WORKER_INTERVAL_US (30 * US_PER_SECOND)
@@ -74,6 +75,25 @@ static int worker_open_metrics(const struct arguments *args,
 				arguments_text(args, "metrics-file"), err);
 }
 
+static int worker_one(const struct arguments *args, const struct settings *s,
+		      const struct pipeline_settings *const *pipelines,
+		      size_t n, const struct worker_options *options,
+		      struct error *err)
+{
+	struct chunk chunk;
+	int rc =
+		worker_run_named(s, pipelines, n, arguments_text(args, "chunk"),
+				 options, &chunk, err);
+
+	if (chunk.chunk_id && arguments_has(args, "json"))
+		output_json(backfill_result_json(&chunk), true);
+	else if (!rc)
+		output_line("%s: %s, %" PRId64 " rows", chunk.chunk_id,
+			    chunk.state, chunk.rows);
+	chunk_release(&chunk);
+	return rc;
+}
+
 static int worker_all(const struct arguments *args, const struct settings *s,
 		      const struct pipeline_settings *const *pipelines,
 		      size_t n, struct error *err)
@@ -86,16 +106,25 @@ static int worker_all(const struct arguments *args, const struct settings *s,
 	};
 	struct worker_view view = { .s = s, .pipelines = pipelines, .n = n };
 	struct worker_sums sums;
-	int rc = worker_open_metrics(args, &view, &options, err);
+	bool one = arguments_has(args, "chunk");
+	int rc;
 
+	if (one && (options.once || interval || arguments_has(args, "chunks")))
+		return error_set(err, ERROR_CONFIG,
+				 "worker --chunk works on that chunk alone: "
+				 "leave out --once, --interval and --chunks");
+	rc = worker_open_metrics(args, &view, &options, err);
 	if (rc)
 		return rc;
 	if (arguments_has(args, "chunks"))
 		options.interval_us = 0;
-	rc = worker_run(s, pipelines, n, &options, &sums, err);
+	if (one)
+		rc = worker_one(args, s, pipelines, n, &options, err);
+	else
+		rc = worker_run(s, pipelines, n, &options, &sums, err);
 	worker_measure(&view);
 	metrics_file_free(view.metrics);
-	if (arguments_has(args, "json"))
+	if (!one && arguments_has(args, "json"))
 		output_json(json_pack("{s:I, s:I, s:I}", "chunks_done",
 				      (json_int_t)sums.done, "chunks_failed",
 				      (json_int_t)sums.failed, "runs",
@@ -112,6 +141,8 @@ static int worker_command(const struct arguments *args, struct error *err)
 static const struct flag worker_flags[] = {
 	{ "interval", 0, FLAG_DURATION, "DURATION",
 	  "run a pipeline when its last run ended so long ago (default: 30s)" },
+	{ "chunk", 0, FLAG_TEXT, "CHUNK",
+	  "work on this chunk alone; 0 also if it is done already" },
 	{ "chunks", 0, FLAG_SWITCH, NULL,
 	  "work on chunks of backfills alone, run no pipeline" },
 	{ "share", 0, FLAG_COUNT, "N",

@@ -5,7 +5,13 @@
 
 #include "cli/config.h"
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/config.h"
+#include "core/base/engine.h"
+#include "core/settings/settings.h"
+#include "core/store/chunks.h"
+#include "core/store/session.h"
+#include "core/sync/parts/state.h"
 
 /* A command line up to the word that is to be completed. */
 struct complete {
@@ -68,6 +74,33 @@ static void complete_word(struct complete *c, const char *word)
 	}
 }
 
+/* Those that are not done. A file alone is asked, and not for long: a server
+ * may be far away. */
+static void complete_chunks(struct complete *c)
+{
+	const char *path = config_path(c->config);
+	struct chunk_list list = { NULL, 0, 0 };
+	struct error ignored = ERROR_INIT;
+	struct connection state;
+	struct store *store = NULL;
+	struct settings s;
+
+	if (!path || settings_load(&s, path, &ignored))
+		return;
+	state = *s.state;
+	state.silence_timeout_us = US_PER_SECOND;
+	if (engine_has(state.url.engine, ENGINE_FILE))
+		state_look(&state, &store, &ignored);
+	if (store && !store_chunks_list(store, NULL, &list, &ignored))
+		for (size_t i = 0; i < list.n; i++)
+			if (strcmp(list.items[i].state, CHUNK_DONE) != 0)
+				complete_add(c, list.items[i].chunk_id,
+					     list.items[i].state);
+	chunk_list_release(&list);
+	store_close(store);
+	settings_release(&s);
+}
+
 /* "report|apply" names the values themselves. */
 static void complete_value(struct complete *c, const struct flag *flag)
 {
@@ -76,6 +109,8 @@ static void complete_value(struct complete *c, const struct flag *flag)
 
 	if (!strcmp(value, "FILE") || !strcmp(value, "PATH"))
 		strbuf_addstr(c->out, COMPLETE_FILES "\n");
+	if (!strcmp(flag->name, "chunk"))
+		complete_chunks(c);
 	if (!strcmp(flag->name, "log-format"))
 		strbuf_addstr(c->out, "text\t\njson\t\nlogfmt\t\n");
 	while (words && *value) {

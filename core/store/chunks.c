@@ -71,6 +71,9 @@ static const char running_sql[] =
 	"WHERE pipeline = $1 AND config = $2 AND state = 'running'\n"
 	"ORDER BY queued_at, backfill_id, number";
 
+static const char named_sql[] = "SELECT " CHUNK_COLUMNS ", NULL FROM chunks\n"
+				"WHERE chunk_id = $1 AND state <> 'done'";
+
 /* Is there anything to be claimed, or to be tidied up? Without a lock: nearly
  * always there is not. */
 static const char any_sql[] =
@@ -243,13 +246,14 @@ static int chunk_take(struct store *s, struct chunk *c,
 }
 
 static int chunk_claim_any(struct store *s, const char *select,
-			   const char *const *of, const struct lease *wanted,
-			   int64_t lease_us, bool *found, struct chunk *out,
-			   struct error *err)
+			   const char *const *of, int n_of,
+			   const struct lease *wanted, int64_t lease_us,
+			   bool *found, struct chunk *out, struct error *err)
 {
 	char *sql = xstrfmt("%s%s", select, s->ops->dialect->skip_locked);
 	struct chunk_list list = { NULL, 0, 0 };
-	int rc = store_run(s, sql, of, 2, CHUNK_SHAPE, chunk_note, &list, err);
+	int rc = store_run(s, sql, of, n_of, CHUNK_SHAPE, chunk_note, &list,
+			   err);
 
 	for (size_t i = 0; !rc && !*found && i < list.n; i++) {
 		struct chunk *c = &list.items[i];
@@ -271,6 +275,17 @@ static int chunk_claim_any(struct store *s, const char *select,
 	return rc;
 }
 
+static int chunk_claim_end(struct store *s, int rc, bool *found,
+			   struct chunk *out, struct error *err)
+{
+	rc = store_end(s, rc, err);
+	if (rc && *found) {
+		chunk_release(out);
+		*found = false;
+	}
+	return rc;
+}
+
 int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
 		      const struct lease *wanted, int64_t lease_us, bool *found,
 		      struct chunk *out, struct error *err)
@@ -284,19 +299,28 @@ int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
 		rc = s->ops->begin(s, STORE_USUAL, err);
 	if (rc || !any)
 		return rc;
-	rc = chunk_claim_any(s, queued_sql, of, wanted, lease_us, found, out,
+	rc = chunk_claim_any(s, queued_sql, of, 2, wanted, lease_us, found, out,
 			     err);
 	if (!rc && !*found)
-		rc = chunk_claim_any(s, running_sql, of, wanted, lease_us,
+		rc = chunk_claim_any(s, running_sql, of, 2, wanted, lease_us,
 				     found, out, err);
 	if (!rc && !*found)
 		rc = store_exec(s, leases_sql, &pipeline, 1, err);
-	rc = store_end(s, rc, err);
-	if (rc && *found) {
-		chunk_release(out);
-		*found = false;
-	}
-	return rc;
+	return chunk_claim_end(s, rc, found, out, err);
+}
+
+int store_chunk_claim_named(struct store *s, const char *chunk_id,
+			    const struct lease *wanted, int64_t lease_us,
+			    bool *found, struct chunk *out, struct error *err)
+{
+	int rc = s->ops->begin(s, STORE_USUAL, err);
+
+	*found = false;
+	if (rc)
+		return rc;
+	rc = chunk_claim_any(s, named_sql, &chunk_id, 1, wanted, lease_us,
+			     found, out, err);
+	return chunk_claim_end(s, rc, found, out, err);
 }
 
 int store_chunk_save(struct store *s, const struct chunk *c, bool *held,

@@ -69,6 +69,11 @@ int store_chunks_list(struct store *s, const char *pipeline,
 int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
 		      const struct lease *wanted, int64_t lease_us, bool *found,
 		      struct chunk *out, struct error *err);
+/* The same for the chunk `chunk_id`, also if it was set aside. `*found` false:
+ * there is none, it is done, or a worker has it. */
+int store_chunk_claim_named(struct store *s, const char *chunk_id,
+			    const struct lease *wanted, int64_t lease_us,
+			    bool *found, struct chunk *out, struct error *err);
 /* State, rows, attempts, checksum, error, what holds it, and times of a chunk;
  * `*held` false, and nothing written, if another holder has claimed it since.
  */

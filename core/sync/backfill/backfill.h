@@ -74,5 +74,8 @@ void backfill_sum(const struct chunk_list *chunks, const char *backfill_id,
 json_t *backfill_newest_json(const struct chunk_list *chunks);
 /* {"chunk_id","from","to","state","rows",...}; new reference. */
 json_t *backfill_chunk_json(const struct chunk *c);
+/* The same, and whose it is, its times, and whether it was compared; new
+ * reference. */
+json_t *backfill_result_json(const struct chunk *c);
 
 #endif

@@ -124,3 +124,25 @@ json_t *backfill_chunk_json(const struct chunk *c)
 			 (json_int_t)c->attempts, "error", c->error_message,
 			 "paused", json_text_value(c->paused));
 }
+
+json_t *backfill_result_json(const struct chunk *c)
+{
+	json_t *json = backfill_chunk_json(c);
+	bool done = !strcmp(c->state, CHUNK_DONE);
+
+	json_object_set_new(json, "pipeline", json_string(c->pipeline));
+	json_object_set_new(json, "backfill_id", json_string(c->backfill_id));
+	json_object_set_new(json, "started_at", json_text_time(c->started_at));
+	json_object_set_new(json, "ended_at", json_text_time(c->ended_at));
+	json_object_set_new(
+		json, "seconds",
+		c->ended_at ? json_real((double)(c->ended_at - c->started_at) /
+					(double)US_PER_SECOND)
+			    : json_null());
+	json_object_set_new(json, "verified",
+			    json_boolean(done && c->checksum));
+	json_object_set_new(json, "error_code",
+			    c->error_code ? json_string(c->error_code)
+					  : json_null());
+	return json;
+}

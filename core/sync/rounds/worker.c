@@ -59,8 +59,10 @@ static void worker_failed(struct worker *w, const struct error *err)
 	worker_note(w, err);
 }
 
+/* `chunk_id` NULL: the pipeline's next one. */
 static int worker_claim(struct worker *w, const struct pipeline_settings *p,
-			struct chunk *out, bool *found, struct error *err)
+			const char *chunk_id, struct chunk *out, bool *found,
+			struct error *err)
 {
 	struct lease_keeper asking = { .claim = false };
 	char config[DIGEST_TEXT_SIZE];
@@ -68,22 +70,25 @@ static int worker_claim(struct worker *w, const struct pipeline_settings *p,
 	struct lease wanted;
 	int rc;
 
+	lease_us = lease_us ? lease_us : LEASE_DEFAULT_US;
 	backfill_config(p, config);
 	lease_keeper_fill(&asking, &wanted, "");
-	rc = store_chunk_claim(w->store, p->name, config, &wanted,
-			       lease_us ? lease_us : LEASE_DEFAULT_US, found,
-			       out, err);
+	rc = chunk_id ? store_chunk_claim_named(w->store, chunk_id, &wanted,
+						lease_us, found, out, err)
+		      : store_chunk_claim(w->store, p->name, config, &wanted,
+					  lease_us, found, out, err);
 	lease_release(&wanted);
 	return rc;
 }
 
 /* It has killed each of its workers: nobody else is to go that way. */
-static void worker_set_aside(struct worker *w, struct chunk *c)
+static int worker_set_aside(struct worker *w, struct chunk *c,
+			    struct error *err)
 {
-	struct error err = ERROR_INIT;
+	struct error unsaved = ERROR_INIT;
 	bool held;
 
-	error_set(&err, ERROR_BUG,
+	error_set(err, ERROR_BUG,
 		  "chunk %s: %" PRId64 " attempts, and no worker came to its "
 		  "end: they were killed or lost their lease",
 		  c->chunk_id, c->attempts - 1);
@@ -91,14 +96,12 @@ static void worker_set_aside(struct worker *w, struct chunk *c)
 	free(c->error_code);
 	free(c->error_message);
 	c->state = xstrdup(CHUNK_FAILED);
-	c->error_code = xstrdup(error_code_name(err.code));
-	c->error_message = xstrdup(err.message);
+	c->error_code = xstrdup(error_code_name(err->code));
+	c->error_message = xstrdup(err->message);
 	c->ended_at = clock_now_us();
-	w->out->failed++;
-	worker_failed(w, &err);
-	error_clear(&err);
-	if (store_chunk_save(w->store, c, &held, &err))
-		worker_failed(w, &err);
+	if (store_chunk_save(w->store, c, &held, &unsaved))
+		worker_failed(w, &unsaved);
+	return -ERROR_BUG;
 }
 
 /* The server has no room for its sessions. The last worker has nobody to leave
@@ -151,8 +154,8 @@ static void worker_ended(const struct worker *w, const struct run_result *r)
 		w->options->ended(r, w->options->ctx);
 }
 
-static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
-			 struct chunk *c)
+static int worker_try(struct worker *w, const struct pipeline_settings *p,
+		      struct chunk *c, struct error *err)
 {
 	struct chunk_work work;
 	const struct run_options options = { .lease = worker_terms(w),
@@ -161,28 +164,37 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 					     .yields = worker_yields(w),
 					     .progress = w->options->follow,
 					     .progress_ctx = w->options->ctx };
-	struct error err = ERROR_INIT;
 	struct run_result result;
+	int rc;
 
-	if (c->attempts > CHUNK_KILLS) {
-		worker_set_aside(w, c);
-		return;
-	}
+	if (c->attempts > CHUNK_KILLS)
+		return worker_set_aside(w, c, err);
 	chunk_work_init(&work, c);
 	work.form = &w->form;
 	log_set_pipeline(c->chunk_id);
-	if (!pipeline_run(p, w->store, &options, &result, &err)) {
+	rc = pipeline_run(p, w->store, &options, &result, err);
+	if (!rc) {
 		log_set_pipeline(c->chunk_id);
 		log_info("done: %" PRId64 " rows in %.1f s", c->rows,
 			 (double)result.elapsed_us / (double)US_PER_SECOND);
-		w->out->done++;
-	} else if (err.code != ERROR_STOPPED) {
-		worker_chunk_failed(w, c, &err);
+		log_set_pipeline("");
 	}
-	log_set_pipeline("");
 	worker_ended(w, &result);
 	run_result_release(&result);
 	chunk_work_release(&work);
+	return rc;
+}
+
+static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
+			 struct chunk *c)
+{
+	struct error err = ERROR_INIT;
+
+	if (!worker_try(w, p, c, &err))
+		w->out->done++;
+	else if (err.code != ERROR_STOPPED)
+		worker_chunk_failed(w, c, &err);
+	log_set_pipeline("");
 }
 
 /* One chunk of any pipeline. */
@@ -195,7 +207,7 @@ static int worker_next_chunk(struct worker *w, bool *found, struct error *err)
 		struct chunk c;
 
 		memset(&c, 0, sizeof(c));
-		rc = worker_claim(w, w->pipelines[i], &c, found, err);
+		rc = worker_claim(w, w->pipelines[i], NULL, &c, found, err);
 		if (!rc && *found)
 			worker_chunk(w, w->pipelines[i], &c);
 		chunk_release(&c);
@@ -340,4 +352,114 @@ int worker_run(const struct settings *s,
 	if (stop_requested())
 		return error_set(err, ERROR_STOPPED, "stopped by a signal");
 	return w.code;
+}
+
+/* As it is on record. */
+static int worker_find(struct worker *w, const char *id, struct chunk *out,
+		       struct error *err)
+{
+	struct chunk_list list = { NULL, 0, 0 };
+	size_t at = 0, found = 0;
+	int rc = store_chunks_list(w->store, NULL, &list, err);
+
+	for (size_t i = 0; i < list.n && found != SIZE_MAX; i++) {
+		const char *known = list.items[i].chunk_id;
+
+		if (strncmp(known, id, strlen(id)) != 0)
+			continue;
+		at = i;
+		found = strcmp(known, id) != 0 ? found + 1 : SIZE_MAX;
+	}
+	if (!rc && !found)
+		rc = error_set(err, ERROR_CONFIG,
+			       "there is no chunk %.120s; \"tidemark status "
+			       "--json\" and \"tidemark backfill --queue "
+			       "--json\" tell the ids",
+			       id);
+	else if (!rc && found > 1 && found != SIZE_MAX)
+		rc = error_set(err, ERROR_CONFIG,
+			       "%zu chunks begin with %.120s, such as %s; type "
+			       "more of the one that is meant",
+			       found, id, list.items[at].chunk_id);
+	if (!rc) {
+		*out = list.items[at];
+		list.items[at] = list.items[--list.n];
+	}
+	chunk_list_release(&list);
+	return rc;
+}
+
+/* Whose rows it has, as the config has them now. */
+static int worker_pipeline_of(const struct worker *w, const struct chunk *c,
+			      const struct pipeline_settings **out,
+			      struct error *err)
+{
+	char config[DIGEST_TEXT_SIZE];
+
+	*out = NULL;
+	for (size_t i = 0; i < w->n && !*out; i++)
+		if (!strcmp(w->pipelines[i]->name, c->pipeline))
+			*out = w->pipelines[i];
+	if (!*out)
+		return error_set(err, ERROR_CONFIG,
+				 "chunk %s is of pipeline %s, which is not one "
+				 "of those that this worker has",
+				 c->chunk_id, c->pipeline);
+	backfill_config(*out, config);
+	if (!strcmp(config, c->config))
+		return 0;
+	return error_set(err, ERROR_CONFIG,
+			 "chunk %s was queued under another config of "
+			 "pipeline %s; queue its window anew: tidemark "
+			 "backfill %s --queue",
+			 c->chunk_id, c->pipeline, c->pipeline);
+}
+
+/* Nobody has it, and it is not done: it is ours then. */
+static int worker_named(struct worker *w, const char *id, struct chunk *out,
+			struct error *err)
+{
+	const struct pipeline_settings *p;
+	char *whole = NULL;
+	bool found = false;
+	int rc = worker_find(w, id, out, err);
+
+	if (rc || !strcmp(out->state, CHUNK_DONE))
+		return rc;
+	whole = xstrdup(out->chunk_id);
+	rc = worker_pipeline_of(w, out, &p, err);
+	if (!rc) {
+		chunk_release(out);
+		rc = worker_claim(w, p, whole, out, &found, err);
+	}
+	if (!rc && found)
+		rc = worker_try(w, p, out, err);
+	else if (!rc)
+		rc = worker_find(w, whole, out, err);
+	if (!rc && strcmp(out->state, CHUNK_DONE) != 0)
+		rc = error_set(err, ERROR_STATE, "another worker has chunk %s",
+			       whole);
+	free(whole);
+	return rc;
+}
+
+int worker_run_named(const struct settings *s,
+		     const struct pipeline_settings *const *pipelines, size_t n,
+		     const char *chunk_id, const struct worker_options *options,
+		     struct chunk *out, struct error *err)
+{
+	struct worker_sums sums = { .done = 0 };
+	struct worker w = { .s = s,
+			    .pipelines = pipelines,
+			    .n = n,
+			    .options = options,
+			    .out = &sums };
+	int rc = state_open(s, &w.store, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc)
+		rc = worker_named(&w, chunk_id, out, err);
+	store_close(w.store);
+	chunk_form_release(&w.form);
+	return rc;
 }

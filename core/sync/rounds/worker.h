@@ -8,6 +8,7 @@
 #define TIDEMARK_CORE_SYNC_ROUNDS_WORKER_H
 
 #include "core/settings/settings.h"
+#include "core/store/chunks.h"
 #include "core/sync/parts/result.h"
 
 struct crew_room;
@@ -36,6 +37,16 @@ struct worker_sums {
 	int64_t done, failed; /* chunks */
 	int64_t runs;
 };
+
+/* One chunk, `chunk_id` or the first characters of it that only it has. `out`
+ * is the chunk as it is then, and to be released in any case. Returns 0 if it
+ * is done, by this call or before it. CONFIG: there is none, its pipeline is
+ * not among these, or it was queued under another config. STATE: another worker
+ * has it. */
+int worker_run_named(const struct settings *s,
+		     const struct pipeline_settings *const *pipelines, size_t n,
+		     const char *chunk_id, const struct worker_options *options,
+		     struct chunk *out, struct error *err);
 
 /* Returns 0, or the negative code of the first failure, which is logged; `err`
  * is set only where the code alone would say too little. STOPPED after a
