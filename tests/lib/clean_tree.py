@@ -7,6 +7,7 @@ servers of the tests answer on 127.0.0.1.
 """
 
 import pathlib
+import shlex
 import subprocess
 
 import builds
@@ -72,6 +73,22 @@ class CleanTree:
     def write(self, target, text):
         self.run("sh", "-c", 'mkdir -p "$(dirname "$0")" && cat >"$0"', target,
                  stdin=None, input=text)
+
+    def share(self, directory):
+        """Show a directory of the machine under the same path in the tree."""
+        self.run("mkdir", "-p", directory)
+        subprocess.run(self.inside("mount", "--bind", str(directory),
+                                   f"{self.place}/root{directory}"), check=True)
+
+    def wrapper(self, path, program):
+        """Write a script of the machine that runs a program of the tree, with
+        the caller's environment and directory."""
+        inside = shlex.join(self.inside("chroot", f"{self.place}/root"))
+        path.write_text("#!/bin/sh\n"
+                        f"exec {inside} /bin/sh -c 'cd \"$0\" && exec \"$@\"' "
+                        f"\"$PWD\" {shlex.quote(str(program))} \"$@\"\n")
+        path.chmod(0o755)
+        return str(path)
 
     def close(self):
         self.holder.kill()

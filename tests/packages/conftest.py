@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+import wheels
+from bench import Tidemark
 from clean_tree import CleanTree
 
 
@@ -37,3 +39,23 @@ def make_clean_tree(tmp_path):
 @pytest.fixture
 def clean_tree(make_clean_tree):
     return make_clean_tree()
+
+
+@pytest.fixture(scope="session")
+def wheel(tidemark_binary, tmp_path_factory):
+    return wheels.build(tidemark_binary, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory):
+    made = wheels.Installed(wheel, tmp_path_factory.mktemp("tree"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def wheel_tidemark(installed, work_dir):
+    """The command of the wheel. It sees the test's own directory."""
+    installed.tree.share(work_dir)
+    return Tidemark(installed.tree.wrapper(work_dir / "wheel-tidemark",
+                                           "/venv/bin/tidemark"), work_dir)

@@ -10,7 +10,7 @@ class Error(Exception):
 
     code     the exit code; negative: the number of the signal that ended it
     kind     the kind of the first error, such as "transient"; "" if unknown
-    message  what the program said about it
+    message  the words of the program about it
     result   the JSON that it printed all the same; None: it printed none
     command  the words it was started with
     """
