@@ -13,6 +13,7 @@ import pytest
 import oracle
 import workload
 from bench import EXIT_CONFIG, sync_items
+from builds import ROOT
 
 # One worker makes the wheel and installs it, once for all files of the group.
 pytestmark = pytest.mark.xdist_group("wheel")
@@ -52,6 +53,18 @@ def test_each_library_has_its_licence(wheel):
         licence = "duckdb.txt" if package == "duckdb" else \
             f"{package}.copyright"
         assert f"{beside}/{licence}" in names, library
+
+
+def test_the_page_names_each_library(wheel):
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    table = page[page.index("\n| for | libraries |"):]
+    named = re.findall(r"`(lib[^`]+)`", table[:table.index("\n\n")])
+    with zipfile.ZipFile(wheel) as archive:
+        carried = {name.rpartition("/")[2] for name in archive.namelist()
+                   if re.search(r"_program/lib/[^/]+$", name)}
+    assert len(named) == len(set(named)) and set(named) == carried
+    oldest = re.search(r"manylinux_(\d+)_(\d+)_", wheel.name).groups()
+    assert f"with glibc {'.'.join(oldest)} or newer" in page
 
 
 def test_no_library_of_the_system_is_used(installed):
