@@ -66,6 +66,15 @@ static int registry_trust(const char *engine, const char *file,
 	return rc;
 }
 
+/* The module, or the library that it needs, is not there. */
+static void registry_hint_absent(const char *engine, struct error *err)
+{
+	const struct engine *e = engine_named(engine);
+
+	if (e && e->absent)
+		error_hint(err, "%s", e->absent);
+}
+
 /* With the lock held. */
 static int registry_load(const char *engine, const char *file,
 			 const struct plugin **out, struct error *err)
@@ -81,6 +90,7 @@ static int registry_load(const char *engine, const char *file,
 		error_set(err, ERROR_CONFIG,
 			  "engine %s: cannot load its module: %s", engine,
 			  dlerror());
+		registry_hint_absent(engine, err);
 		return -ERROR_CONFIG;
 	}
 	plugin = dlsym(handle, "tidemark_plugin");
@@ -140,7 +150,6 @@ static void registry_not_found(const char *engine, struct error *err)
 {
 	struct strlist engines = STRLIST_INIT, dirs = STRLIST_INIT;
 	struct strbuf places = STRBUF_INIT;
-	const struct engine *e = engine_named(engine);
 	const char *near;
 
 	module_directories(&dirs);
@@ -156,8 +165,7 @@ static void registry_not_found(const char *engine, struct error *err)
 			    engines.n);
 	if (near)
 		error_hint(err, "(did you mean \"%s\"?)", near);
-	if (e && e->absent)
-		error_hint(err, "%s", e->absent);
+	registry_hint_absent(engine, err);
 	strlist_release(&engines);
 	strlist_release(&dirs);
 	strbuf_release(&places);

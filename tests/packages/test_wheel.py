@@ -108,20 +108,20 @@ def test_a_server_to_duckdb(wheel_tidemark, make_source, make_destination, engin
     wheel_tidemark("verify").expect(0)
 
 
+@pytest.mark.parametrize("file", ("tidemark-duckdb.so", "lib/libduckdb.so"))
 def test_a_missing_module_says_where_to_get_it(wheel_tidemark, installed,
-                                                 make_source):
-    source = make_source("sqlite")
+                                               make_source, file):
+    source, missing = make_source("sqlite"), installed.program / file
     workload.create_items(source, rows=1)
-    module = installed.program / "tidemark-duckdb.so"
-    installed.tree.run("mv", module, "/aside")
+    installed.tree.run("mv", missing, "/aside")
     try:
         done = wheel_tidemark("copy", source.connection(), "duckdb:w.duckdb",
                               "--table", "items")
         done.expect(EXIT_CONFIG)
-        assert "pip install tidemark" in done.err, done
-        assert "tidemark-duckdb" in done.err, done
+        assert missing.name in done.err, done
+        assert "`pip install tidemark`" in done.err, done
     finally:
-        installed.tree.run("mv", "/aside", module)
+        installed.tree.run("mv", "/aside", missing)
 
 
 def test_pip_refuses_a_system_that_is_too_old(installed):
