@@ -1,26 +1,33 @@
-# Built from source on Debian 12; the runtime image holds the binary, the
-# DuckDB module with its library, and the client libraries, nothing else.
+# The image holds Tidemark's Debian packages in a small Debian 12. Nothing in it is
+# written: it runs as the user 900 with a read-only root file system, and keeps state
+# and files in the volume /var/lib/tidemark. docs/install.md shows how.
 FROM debian:12-slim AS build
 WORKDIR /src
 COPY tools/setup tools/paths.sh tools/get-duckdb tools/
-RUN tools/setup
+RUN tools/setup && apt-get install -q -y --no-install-recommends dpkg-dev
 COPY . .
-RUN . tools/paths.sh \
- && meson setup /build . --buildtype=release --prefix=/opt/tidemark \
-      --libdir=lib -Dduckdb=enabled "$(duckdb_option)" \
- && ninja -C /build \
- && meson install -C /build --strip
+# The commit, for `tidemark version --json`: .git is not copied.
+ARG COMMIT=
+RUN packaging/debian/build --out /packages --commit "$COMMIT"
 
-FROM debian:12-slim
-RUN apt-get update -q \
- && apt-get install -q -y --no-install-recommends ca-certificates libpq5 libmariadb3 \
-      libsqlite3-0 libcurl4 libjansson4 libfyaml0 libxxhash0 libpcre2-8-0 libglib2.0-0 tzdata libsmartcols1 libjwt0 \
-      zlib1g libzstd1 libmicrohttpd12 \
- && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 900 --create-home --home-dir /var/lib/tidemark tidemark
-COPY --from=build /opt/tidemark /opt/tidemark
-ENV PATH=/opt/tidemark/bin:$PATH
-USER tidemark
+# A number is what Kubernetes compares for runAsNonRoot, and what owns volumes that
+# are there already.
+FROM debian:12-slim AS installed
+COPY --from=build /packages /packages
+RUN groupadd --system --gid 900 tidemark \
+ && useradd --system --uid 900 --gid 900 --home-dir /var/lib/tidemark \
+      --no-create-home --shell /usr/sbin/nologin tidemark \
+ && apt-get update -q \
+ && apt-get install -q -y --no-install-recommends ca-certificates tzdata \
+      /packages/tidemark_*.deb /packages/tidemark-duckdb_*.deb \
+ && rm -rf /packages /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
+
+# One layer, without the package files.
+FROM scratch
+COPY --from=installed / /
+USER 900:900
+ENV TIDEMARK_CONFIG=/etc/tidemark/tidemark.yaml
 WORKDIR /var/lib/tidemark
+VOLUME /var/lib/tidemark
 ENTRYPOINT ["tidemark"]
 CMD ["help"]

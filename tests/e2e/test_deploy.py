@@ -85,7 +85,7 @@ def test_compose_seals_every_service(compose):
         # Our own image has its user itself.
         assert name == "tidemark" or service["user"] not in ("", "root", "0")
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert re.search(r"^USER tidemark$", dockerfile, re.M)
+    assert re.search(r"^USER 900:900$", dockerfile, re.M)
 
 
 def test_compose_is_healthy_while_all_is_well(tidemark, source,

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import debian_tree
 import wheels
 from bench import Tidemark
 from clean_tree import CleanTree
@@ -59,3 +60,24 @@ def wheel_tidemark(installed, work_dir):
     installed.tree.share(work_dir)
     return Tidemark(installed.tree.wrapper(work_dir / "wheel-tidemark",
                                            "/venv/bin/tidemark"), work_dir)
+
+
+@pytest.fixture(scope="session")
+def debs(tidemark_binary, tmp_path_factory):
+    """{name: file} of Debian's packages. Tests that use them are of one
+    xdist_group, "debian", because they take seconds to make."""
+    return debian_tree.build(tidemark_binary, tmp_path_factory.mktemp("debs"))
+
+
+@pytest.fixture
+def make_debian_tree(tmp_path):
+    """A Debian 12 with the libraries that the packages depend on."""
+    made = []
+
+    def make():
+        made.append(debian_tree.DebianTree(tmp_path / f"debian-{len(made)}"))
+        return made[-1]
+
+    yield make
+    for tree in made:
+        tree.close()

@@ -1,12 +1,16 @@
 """Debian's packages of the build under test, and a Debian 12 that has what they
 depend on."""
 
+import os
 import pathlib
 import subprocess
+
+import pytest
 
 import builds
 import clean_tree
 
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="dpkg needs root")
 DEBIAN = builds.ROOT / "packaging/debian"
 USER = ("setpriv", "--reuid=tidemark", "--regid=tidemark", "--clear-groups")
 

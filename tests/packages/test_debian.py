@@ -8,13 +8,9 @@ import sqlite3
 
 import pytest
 
-import debian_tree
-from debian_tree import USER, output_of
+from debian_tree import NEEDS_ROOT, USER, output_of
 
-pytestmark = [
-    pytest.mark.xdist_group("debian"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="dpkg needs root"),
-]
+pytestmark = [pytest.mark.xdist_group("debian"), NEEDS_ROOT]
 
 CONFIG = """\
 version: 1
@@ -31,27 +27,9 @@ pipelines:
 ETC = "/etc/tidemark/tidemark.yaml"
 
 
-@pytest.fixture(scope="module")
-def debs(tidemark_binary, tmp_path_factory):
-    return debian_tree.build(tidemark_binary, tmp_path_factory.mktemp("debs"))
-
-
 @pytest.fixture
-def make_tree(tmp_path):
-    made = []
-
-    def make():
-        made.append(debian_tree.DebianTree(tmp_path / f"tree-{len(made)}"))
-        return made[-1]
-
-    yield make
-    for tree in made:
-        tree.close()
-
-
-@pytest.fixture
-def tree(make_tree):
-    return make_tree()
+def tree(make_debian_tree):
+    return make_debian_tree()
 
 
 def older(deb, folder, version="0.0.9-1"):
