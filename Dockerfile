@@ -1,6 +1,6 @@
-# The image holds Tidemark's Debian packages in a small Debian 12. Nothing in it is
-# written: it runs as the user 900 with a read-only root file system, and keeps state
-# and files in the volume /var/lib/tidemark. docs/install.md shows how.
+# The image holds Tidemark's Debian packages in a small Debian 12. It runs as the
+# user 900, also with a read-only root file system. State and files are in the volume
+# /var/lib/tidemark. docs/install.md shows how.
 FROM debian:12-slim AS build
 WORKDIR /src
 COPY tools/setup tools/paths.sh tools/get-duckdb tools/

@@ -26,6 +26,7 @@ def output_of(*command, **more):
 
 def build(binary, out, **more):
     """{name of a package: its file}. Nothing is compiled."""
+    out.mkdir(exist_ok=True)
     output_of(DEBIAN / "build", "--out", out, "--compression", "gzip:1",
               "--build", pathlib.Path(binary).parent, **more)
     return {file.name.split("_")[0]: file for file in out.glob("*.deb")}

@@ -1,7 +1,6 @@
-"""The Dockerfile, as far as no Docker is needed for it. Its instructions are
-read, the stage that installs is run in a Debian 12, and the image's program runs
-as its user with a read-only root. Two things are not run: the compilation, which
-is a build directory's here, and the download by apt-get."""
+"""The Dockerfile, as far as no Docker is needed for it. The stage that installs is
+run in a Debian 12. The image's program runs as its user with a read-only root. Two
+things are not run: the compilation, and the download by apt-get."""
 
 import json
 import re
