@@ -18,7 +18,7 @@ RUN groupadd --system --gid 900 tidemark \
  && useradd --system --uid 900 --gid 900 --home-dir /var/lib/tidemark \
       --no-create-home --shell /usr/sbin/nologin tidemark \
  && apt-get update -q \
- && apt-get install -q -y --no-install-recommends ca-certificates tzdata \
+ && apt-get install -q -y --no-install-recommends ca-certificates tzdata libjwt0 \
       /packages/tidemark_*.deb /packages/tidemark-duckdb_*.deb \
  && rm -rf /packages /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
 

@@ -32,6 +32,12 @@ def build(binary, out, **more):
     return {file.name.split("_")[0]: file for file in out.glob("*.deb")}
 
 
+def named(deb, field):
+    """The packages that a field of a package names."""
+    text = output_of("dpkg-deb", "-f", deb, field).strip()
+    return {each.split()[0] for each in text.split(", ")}
+
+
 def layers():
     """The trees of tools/setup, as overlayfs takes them."""
     layer = output_of("bash", "-c", '. tools/paths.sh; echo "$layer_dir"',

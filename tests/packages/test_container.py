@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 import builds
-from debian_tree import NEEDS_ROOT
+from debian_tree import NEEDS_ROOT, named
 
 pytestmark = [pytest.mark.xdist_group("debian"), NEEDS_ROOT]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -170,6 +170,13 @@ def test_its_user_owns_nothing_but_the_volume(image):
     assert {path for path in found
             if not path.startswith(image.volume)} <= {
                 "/tmp", "/var/tmp", "/run/lock"}
+
+
+def test_it_has_what_the_package_recommends(debs):
+    """It is installed without other recommendations, for they are many."""
+    command = only(stages()[1][1], "RUN").split()
+    assert "--no-install-recommends" in command
+    assert named(debs["tidemark"], "Recommends") <= set(command)
 
 
 def test_it_has_no_package_files(image):

@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from debian_tree import NEEDS_ROOT, USER, output_of
+from debian_tree import NEEDS_ROOT, USER, named, output_of
 
 pytestmark = [pytest.mark.xdist_group("debian"), NEEDS_ROOT]
 
@@ -96,10 +96,11 @@ def test_late_libraries_are_depended_on(debs, tidemark_binary):
     late = output_of("grep", "-rhoP", r'\.package = "\K[^"]+', "--include",
                      "library_*.c", generated).split()
     assert {"libpq5", "libmariadb3", "libcurl4", "libsqlite3-0"} <= set(late)
-    depends = output_of("dpkg-deb", "-f", debs["tidemark"], "Depends")
-    named = {each.split()[0] for each in depends.split(", ")}
-    assert set(late) <= named, depends
-    assert {"libc6", "libjansson4", "libfyaml0"} <= named
+    depends = named(debs["tidemark"], "Depends")
+    recommends = named(debs["tidemark"], "Recommends")
+    assert set(late) - {"libjwt0"} <= depends
+    assert {"libc6", "libjansson4", "libfyaml0"} <= depends
+    assert recommends == {"libjwt0", "ca-certificates", "tzdata"}
 
 
 def test_installed_it_runs(tree, debs, tmp_path):
