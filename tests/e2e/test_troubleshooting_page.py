@@ -1,5 +1,5 @@
-"""docs/troubleshooting.md explains each code that the sources can print, and none
-that they cannot. Its messages stand there in the words of the sources."""
+"""docs/troubleshooting.md and docs/exit-codes.md explain each code that the sources
+can print, and none that they cannot. Its messages stand there in the words of the sources."""
 
 import pathlib
 import re
@@ -8,7 +8,8 @@ import pytest
 
 import printed_codes
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "troubleshooting.md"
 # Text for which a name, a number or a word in quotes stands.
 INSERTED = r'.{0,90}?'
 # Messages that the sources put together, and pieces of them.
@@ -89,8 +90,8 @@ def test_each_code_says_more_than_its_name(code):
 
 
 def test_each_exit_status_and_kind_is_explained():
-    found = [(spans(row[1])[0], int(row[0]))
-             for row in rows(PARTS["Exit codes and kinds"])]
+    page = sections(2, (DOCS / "exit-codes.md").read_text("utf-8"))
+    found = [(spans(row[1])[0], int(row[0])) for row in rows(page["Codes"])]
     assert sorted(found) == sorted(printed_codes.kinds().values())
 
 
