@@ -94,8 +94,7 @@ class Story:
         name = json_outputs.schema_of(command)
         assert name and out.strip(), f"nothing to look at: {command}"
         found = json_outputs.output_errors(command, out)
-        assert not found, f"{command}:\n" + "\n".join(found) + (
-            "\nWrite new keys into docs/schemas, then tools/json-page --write")
+        assert not found, "\n".join([*found, json_outputs.REMEDY])
         self.seen.add(name)
         return json.loads(out)
 

@@ -8,6 +8,7 @@ import sqlite3
 
 import pytest
 
+import json_outputs
 import workload
 from bench import EXIT_ACCESS, EXIT_OK, EXIT_SCHEMA, EXIT_STOPPED, sync_items
 from servers import wait_for
@@ -41,6 +42,8 @@ def logged(done, form):
     for line in lines:
         assert list(line)[:len(KEYS)] == KEYS, line
         assert line["time"].endswith("Z") and line["message"], line
+        if form == "json":
+            assert not json_outputs.errors("log", line), line
     return lines
 
 

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import ends
+import json_outputs
 import workload
 from bench import EXIT_CONFIG, EXIT_DIFFERENT, EXIT_OK
 from refused_items import poison_some, target  # noqa: F401
@@ -26,7 +27,7 @@ class Receiver:
 
     def __init__(self, behave=lambda _: 200):
         receiver = self
-        self.told, self.asked = [], []
+        self.told, self.asked, self.wrong = [], [], []
         self.behave = behave
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -38,6 +39,8 @@ class Receiver:
                     return
                 if code == 200:
                     receiver.told.append(json.loads(body))
+                    receiver.wrong += json_outputs.errors(
+                        "notification", receiver.told[-1])
                 self.send_response(code)
                 self.send_header("Content-Length", "0")
                 if code == 302:
@@ -62,6 +65,7 @@ class Receiver:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+        assert not self.wrong, self.wrong
 
 
 @pytest.fixture

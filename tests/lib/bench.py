@@ -10,6 +10,7 @@ import signal
 import subprocess
 import threading
 
+import json_outputs
 from servers import CANARY, PATIENCE, kill_group
 
 PASSWORD_VARIABLE = "TIDEMARK_TEST_PASSWORD"
@@ -41,6 +42,8 @@ class Outcome:
         for pipeline in said.get("pipelines", ()):
             for problem in pipeline.get("problems", ()):
                 assert problem["fix"], f"nothing to do about it: {problem}"
+        wrong = json_outputs.output_errors(self.command, self.out)
+        assert not wrong, "\n".join([*wrong, json_outputs.REMEDY])
         return said
 
     def pipeline(self, name=None):

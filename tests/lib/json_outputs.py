@@ -11,6 +11,8 @@ SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "docs/schemas"
 # Commands whose output another one has as well.
 SAME = {"copy": "run", "resume": "pause"}
 REPLAYS = ("runs", "dead-letters")
+REMEDY = ("Write a new key into docs/schemas, with a description, and then: "
+          "tools/json-page --write")
 
 
 @functools.cache
