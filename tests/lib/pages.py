@@ -2,8 +2,8 @@
 terminal, and print what the page shows.
 
 A page marks each block by its language and first line:
-- "sh" is run. If its first line is "# as root" or "# with dbt", its syntax alone is
-  checked: it would change the machine, or take a program that is not here.
+- "sh" is run. Where its first line is "# as root" or "# with dbt", only its syntax
+  is checked. It would change the machine, or take a program that is not here.
 - "text" is the output of the block before it. "..." stands for any text of its
   line; alone on a line it stands for any lines. How wide a column is does not
   matter.
