@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 import yaml
@@ -58,6 +59,22 @@ def test_links_lead_somewhere(page):
         assert there.exists(), link
         if anchor:
             assert anchor in anchors(there), link
+
+
+def test_pictures_are_for_all_eyes():
+    """Each has words in its place, and colours for a dark page."""
+    shown = {}
+    for page in PAGES:
+        for words, path in re.findall(r"!\[([^\]]*)\]\(([^)]+\.svg)\)",
+                                      text_of(page)):
+            shown[(page.parent / path).resolve()] = words
+    pictures = set(ROOT.glob("docs/img/*.svg"))
+    assert pictures == set(shown)
+    for picture, words in shown.items():
+        tree = xml.etree.ElementTree.parse(picture)
+        assert tree.find("{http://www.w3.org/2000/svg}title").text, picture
+        assert "prefers-color-scheme: dark" in text_of(picture), picture
+        assert len(words.split()) > 5, picture
 
 
 def test_readme_is_short_and_names_every_page():

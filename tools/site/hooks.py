@@ -16,7 +16,8 @@ from mkdocs.structure.files import File, InclusionLevel
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ["iframe-worker.js", "site.css"]
 PAGES = {"README.md": "index.md"} | {
-    name: name for name in ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]}
+    name: name for name in ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]} | {
+    "bench/RESULTS.md": "RESULTS.md"}
 LINK = re.compile(r"(\[([^\]\[]*)\]\(|\]\()([^)\s]+)\)")
 FENCE = re.compile(r"(^ *(?:```|~~~).*?^ *(?:```|~~~) *$)", re.M | re.S)
 LANGUAGES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".c": "c",
@@ -108,8 +109,13 @@ def targets(page, text):
     for part in FENCE.split(text)[::2]:
         for match in LINK.finditer(part):
             path = resolved(page, match[3])
-            if path and not is_page_folder(path):
+            if path and not is_page_folder(path) and not is_picture(path):
                 yield path
+
+
+def is_picture(path):
+    """A page shows it by itself."""
+    return path.startswith("docs/") and path.endswith((".svg", ".png"))
 
 
 def is_page_folder(path):
