@@ -1,7 +1,7 @@
 /*
- * A pooler between us and the server. One that gives each client a session of
- * the server for as long as it stays is as good as none. With any other one
- * settings, locks and temporary tables get lost.
+ * A pooler between us and the server. It does no harm if each client keeps one
+ * session of the server until it leaves. Otherwise settings, locks and
+ * temporary tables get lost.
  */
 #ifndef TIDEMARK_CLIENTS_PG_POOLER_H
 #define TIDEMARK_CLIENTS_PG_POOLER_H

@@ -143,8 +143,8 @@ struct inspection {
 	struct strlist added; /* columns for a table that exists already */
 	struct strlist extra; /* columns of it that the source does not have */
 	bool table_exists;
-	/* The mark would be forgotten: a table that is new, is not the one it
-	 * was about, or gets a column. All rows are read again then. */
+	/* A run would forget the mark and read all rows again. The table is
+	 * new, is another one than the mark belongs to, or gets a column. */
 	bool anew;
 };
 void inspection_init(struct inspection *i);

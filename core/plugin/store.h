@@ -53,8 +53,8 @@ struct store_dialect {
 	const char *for_update; /* behind a SELECT: locks its rows */
 	/* The same, of those that nobody else has locked. */
 	const char *skip_locked;
-	/* In a transaction: nobody else adds chunks until its end. "": it is
-	 * the only one that writes as it is. */
+	/* Keeps others from adding chunks until the transaction ends. "": the
+	 * store has one writer at a time anyway. */
 	const char *lock_chunks_sql;
 	const struct migrations *migrations;
 	bool is_file; /* for the processes of one machine */

@@ -25,7 +25,7 @@ enum standing_role {
 
 /* Owned texts; times in µs since 1970, 0: not yet. */
 struct standing_attempt {
-	bool known; /* there is one; else all else is 0 */
+	bool known; /* false: no such attempt, and the other members are 0 */
 	char *attempt_id, *run_id;
 	char *state, *outcome; /* as in an attempt of history.h */
 	int64_t started_at, ended_at, heartbeat_at;

@@ -177,8 +177,8 @@ int bigquery_mark_raise(struct bigquery_destination *d,
 			const struct bigquery_place *p, const char *pipeline,
 			const struct existing *e, const char *mark,
 			struct error *err);
-/* Whoever goes on with this refresh (NULL: with any that was under way) is
- * told. */
+/* Give up a refresh (NULL: any that is under way). A process that goes on with
+ * it notices that it has lost it. */
 int bigquery_mark_release(struct bigquery_destination *d,
 			  const struct bigquery_place *p, const char *pipeline,
 			  const char *refresh_id, struct error *err);

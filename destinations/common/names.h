@@ -36,9 +36,10 @@ int target_check_own(const struct target *target, const char *name,
 		     struct error *err);
 /* "tidemark run --full-refresh NAME", for advice. Caller frees. */
 char *target_refresh_command(const struct target *target);
-/* Behind the locks of the first load: whoever has a mark of the target, each
- * with as many texts as `step` says, its name first. TRANSIENT if they are more
- * than were looked at. */
+/* To be called once the first load holds its locks. `others` are the pipelines
+ * that have a mark at the target: `step` texts each, the name first. TRANSIENT
+ * if there are more than when the target was looked at, so that a pipeline has
+ * begun since. */
 int target_meet_others(const struct target *target,
 		       const struct strlist *others, size_t step,
 		       struct error *err);

@@ -95,7 +95,8 @@ struct sql_mark_engine {
 	int (*change)(struct sql_mark *m, const char *sql,
 		      const struct sql_values *values, int64_t *touched,
 		      struct error *err);
-	/* BEGIN, COMMIT and ROLLBACK, as of what nobody else waits for. */
+	/* BEGIN, COMMIT and ROLLBACK of a transaction without the locks that
+	 * `load` takes against other writers. */
 	int (*begin)(struct sql_mark *m, struct error *err);
 	int (*commit)(struct sql_mark *m, struct error *err);
 	void (*rollback)(struct sql_mark *m);

@@ -13,8 +13,9 @@
 #include "core/base/connection.h"
 #include "core/sync/parts/reach.h"
 
-/* So many are begun at once for each that works: one that waits in the middle
- * of its table holds its sessions and its batches. */
+/* Pipelines that may be begun for each one that works. A limit is needed
+ * because a pipeline that waits in the middle of its table keeps its sessions
+ * and its batches. */
 #define JOBS_WAITING 4
 
 /* One pipeline as the round sees it. */

@@ -21,7 +21,8 @@ int run_keyless_look(struct run *r, bool prepared, struct error *err);
 /* How many batches are to be read in a run that may load `most` (0: any
  * number). One more tells whether the rows of a mark go on. */
 int64_t run_keyless_bound(struct run *r, int64_t most);
-/* Is the batch that was taken none of those that may be loaded? */
+/* Has the run loaded all batches that its bound allows, so that `b` is left to
+ * the next run? */
 bool run_keyless_is_over(const struct run *r, const struct batch *b);
 /* `b` is about to be loaded. A bound may end the pass behind it. Then rows of a
  * mark that may go on are left to the next run, unless the batch has no others.

@@ -25,8 +25,8 @@ struct verify_pace {
  * here on. */
 void verify_pace_init(struct verify_pace *v, const struct pipeline_settings *p,
 		      struct store *looked_at);
-/* A try begins: whoever is told of `progress` by then hears it by us, and leave
- * to begin is waited for. */
+/* Begin a try: wait until `pace` lets it. From here on `v` hears of `progress`
+ * first, adds what holds it, and passes it on. */
 int verify_pace_begin(struct verify_pace *v, struct verify_progress *progress,
 		      struct error *err);
 void verify_pace_release(struct verify_pace *v);
