@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 #include "cli/copied.h"
+#include "cli/copy_show.h"
 #include "cli/sync_run.h"
 
 static int copy_sync(const struct arguments *args, const struct settings *s,
@@ -11,7 +12,12 @@ static int copy_sync(const struct arguments *args, const struct settings *s,
 
 static int copy_run(const struct arguments *args, struct error *err)
 {
-	return copied_run(args, copy_sync, err);
+	int code;
+
+	if (copy_show_is_meant(args))
+		return copy_show(args, err);
+	code = first_look_check(args, err);
+	return code ? code : copied_run(args, copy_sync, err);
 }
 
 static const struct flag copy_flags[] = {
@@ -29,6 +35,8 @@ static const struct flag copy_flags[] = {
 	  "read what was loaded again, compare, exit 7 if it differs" },
 	{ "dry-run", 0, FLAG_SWITCH, NULL,
 	  "say what a run would do, and write nothing" },
+	FIRST_LOOK_FLAGS,
+	COPY_SHOW_FLAGS,
 	METRICS_FILE_FLAG,
 	{ "row-values", 0, FLAG_SWITCH, NULL,
 	  "show contents of rows in errors, as log.row_values does" },
@@ -37,7 +45,7 @@ static const struct flag copy_flags[] = {
 
 const struct command command_copy = {
 	.name = "copy",
-	.operands = "SOURCE_URL DESTINATION_URL",
+	.operands = "SOURCE_URL DESTINATION_URL|-",
 	.min_operands = 2,
 	.max_operands = 2,
 	.summary = "sync one table without a config file",
@@ -51,7 +59,12 @@ const struct command command_copy = {
 		"has rows of another source table is\nrefused (exit 4). "
 		"${VAR} and ${file:PATH} are expanded here, so quote them. A\n"
 		"password in a URL is taken, and wiped from the list of "
-		"processes.",
+		"processes.\n"
+		"\n"
+		"`-` in place of DESTINATION_URL writes the rows to standard "
+		"output. No mark and no\nstate is kept of them. `tidemark copy "
+		"orders - --limit 5` shows the first rows of\na config's "
+		"pipeline, as it would load them.",
 	.example = "tidemark copy 'postgresql://app:${SHOP_PASSWORD}@db/shop' "
 		   "duckdb:shop.duckdb \\\n"
 		   "      --table public.orders --watermark "

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/copy_show.h"
 #include "cli/sync_run.h"
 
 static int run_all(const struct arguments *args, const struct settings *s,
@@ -13,7 +14,9 @@ static int run_all(const struct arguments *args, const struct settings *s,
 
 static int run_run(const struct arguments *args, struct error *err)
 {
-	return config_use(args, run_all, err);
+	int code = first_look_check(args, err);
+
+	return code ? code : config_use(args, run_all, err);
 }
 
 static const struct flag run_flags[] = {
@@ -33,6 +36,7 @@ static const struct flag run_flags[] = {
 	  "read what was loaded again, compare, exit 7 if it differs" },
 	{ "dry-run", 0, FLAG_SWITCH, NULL,
 	  "say what a run would do, and write nothing" },
+	FIRST_LOOK_FLAGS,
 	METRICS_FILE_FLAG,
 	{ NULL, 0, FLAG_SWITCH, NULL, NULL },
 };

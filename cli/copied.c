@@ -12,8 +12,7 @@
 #include "core/sync/report/copy_name.h"
 #include "core/sync/report/propose.h"
 
-/* A scheme and a colon: no pipeline's name, mark or KEY=VALUE begins so. */
-static bool copied_is_url(const char *word)
+bool copied_is_url(const char *word)
 {
 	size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789+");
 

@@ -35,6 +35,8 @@
 			"the pipeline's name (default: made from its tables)"  \
 	}
 
+/* A scheme and a colon: no pipeline's name, mark or KEY=VALUE begins so. */
+bool copied_is_url(const char *word);
 /* The settings that a command works on. They come from the config file. Where
  * the operands have SOURCE_URL and DESTINATION_URL, they are those of the one
  * pipeline that the URLs and the flags make. `out` are the arguments with that

@@ -11,8 +11,13 @@ static const char *dry_run_verdict(const struct run_result *r)
 {
 	switch (r->outcome) {
 	case OUTCOME_CAUGHT_UP:
+		if (r->dry.aside)
+			return "the rows since then";
 		return "a run would catch up";
 	case OUTCOME_STOPPED:
+		if (!r->error.code && r->dry.limit &&
+		    r->rows_read >= r->dry.limit)
+			return "--limit was reached, there may be more";
 		return r->error.code ? "stopped"
 				     : "a run would stop with more to read";
 	case OUTCOME_WAITING:
@@ -49,7 +54,7 @@ static void dry_run_print_verdict(const struct run_result *r)
 			    r->batches ? "; before that" : "");
 	if (!r->error.code || r->batches)
 		dry_run_add_counts(&sb, r);
-	if (!r->error.code)
+	if (!r->error.code && !r->dry.aside)
 		strbuf_addf(&sb, "; mark from %s to %s; guarantee %s", before,
 			    after, guarantee_name(r->guarantee));
 	output_line("%s", sb.data);

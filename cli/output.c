@@ -38,6 +38,17 @@ void output_text(const char *text)
 	output_note(fputs(text, stdout) >= 0);
 }
 
+void output_bytes(const char *bytes, size_t n)
+{
+	errno = 0;
+	output_note(fwrite(bytes, 1, n, stdout) == n && fflush(stdout) == 0);
+}
+
+bool output_is_broken(void)
+{
+	return output_errno == EPIPE;
+}
+
 void output_line(const char *fmt, ...)
 {
 	struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;

@@ -18,6 +18,7 @@ bool output_is_terminal(void);
 
 /* Text as it is. */
 void output_text(const char *text);
+void output_bytes(const char *bytes, size_t n);
 /* One line; control characters within become spaces. */
 void output_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Steals `json`. Keys stay in the order in which they were set. Indented for
@@ -25,6 +26,8 @@ void output_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void output_json(json_t *json, bool one_line);
 
 bool output_has_failed(void);
+/* Whoever reads the pipe has closed it. */
+bool output_is_broken(void);
 /* Flush; an error (exit 1) if anything could not be written. Says so once. */
 int output_finish(struct error *err);
 

@@ -398,6 +398,10 @@ int sync_run(const struct arguments *args, const struct settings *s,
 					err);
 	if (code)
 		return code;
+	if (!task && arguments_has(args, "dry-run")) {
+		options.run.limit = arguments_number(args, "limit");
+		options.run.since = arguments_text(args, "since");
+	}
 	if (!task)
 		options.run.task = arguments_has(args, "dry-run")
 					   ? &rehearsal_task

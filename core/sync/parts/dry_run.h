@@ -9,6 +9,8 @@
 
 struct dry_run {
 	bool on; /* the result is that of a dry run */
+	int64_t limit; /* the most rows; 0: all */
+	bool aside; /* rows were chosen by the user, not by the mark */
 	struct strlist ddl; /* statements that preparing would run */
 	struct explanation plan;
 	json_t *lease; /* the run of the pipeline now; NULL: none */

@@ -106,6 +106,8 @@ static void reader_bound(struct reader *r, struct batch *b)
 	b->max_rows = r->bounds.max_rows;
 	b->max_bytes = r->bounds.max_bytes;
 	pace_open(r->bounds.pace, b);
+	if (r->bounds.most_rows && r->rows_left < (int64_t)b->max_rows)
+		b->max_rows = (size_t)r->rows_left;
 	if (r->filled >= r->bounds.n_sizes)
 		return;
 	b->max_rows = r->bounds.sizes[r->filled];
@@ -153,6 +155,9 @@ static bool reader_fill(struct reader *r, struct read_batch *slot)
 	r->filled++;
 	if (r->batches_left > 0)
 		r->batches_left--;
+	r->rows_left -= (int64_t)slot->batch.n_rows;
+	if (r->bounds.most_rows && r->rows_left <= 0)
+		r->batches_left = 0;
 	return slot->batch.n_rows > 0;
 }
 
@@ -233,6 +238,7 @@ int reader_start(struct reader *r, struct connector *source,
 	r->bounds = *bounds;
 	r->seat = seat_mine();
 	r->batches_left = bounds->max_batches > 0 ? bounds->max_batches : -1;
+	r->rows_left = bounds->most_rows;
 	for (size_t i = 0; i < READER_SLOTS; i++)
 		batch_init(&r->slots[i].batch, schema);
 	reader_init_sync(r);

@@ -33,6 +33,7 @@ struct reader_bounds {
 	const size_t *sizes; /* in place of max_rows, for the first n_sizes */
 	size_t n_sizes;
 	int64_t max_batches; /* 0: no limit */
+	int64_t most_rows; /* in all batches; 0: no limit */
 	/* By clock_monotonic_us(): from then on nothing more is read. 0: never
 	 */
 	int64_t deadline_us;
@@ -61,6 +62,7 @@ struct reader {
 	size_t returned; /* batches that came back */
 	struct reader_bounds bounds;
 	int64_t batches_left; /* -1: no limit */
+	int64_t rows_left; /* if the bounds limit them */
 	bool ended; /* the last batch is in its slot, or an error is set */
 	bool aborted; /* the writer wants no more */
 	struct error error;

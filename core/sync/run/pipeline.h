@@ -18,6 +18,11 @@ struct task;
 struct run_options {
 	struct task *task; /* the work: core/sync/tasks */
 	int64_t max_batches; /* 0: no limit */
+	/* A dry run reads so many rows at most; 0: no limit. */
+	int64_t limit;
+	/* It reads rows whose mark is this or more, wherever the pipeline's
+	 * mark is; NULL: past the mark. */
+	const char *since;
 	int64_t max_us; /* from when it has its lease; 0: no limit */
 	bool full_refresh;
 	/* Verify the loaded window afterwards, even if the pipeline does not

@@ -67,6 +67,7 @@ void run_release(struct run *r)
 	free(r->window_to);
 	free(r->delivered);
 	free(r->sizes);
+	free(r->since);
 }
 
 void run_tick(void *ctx)

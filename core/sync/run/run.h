@@ -39,6 +39,8 @@ struct run {
 	size_t n_others; /* had a mark of it, when that was looked at */
 	struct watermark from;
 	struct settled settled;
+	struct range chosen; /* by the user, for a dry run */
+	char *since; /* its beginning */
 	struct scan scan; /* the reader reads by it until it is stopped */
 	struct checkpoint checkpoint; /* as it stands in the destination */
 	json_t *identity;

@@ -86,6 +86,7 @@ static int run_start_reader(struct run *r, struct error *err)
 			    DESTINATION_TRANSACTIONAL),
 		.pace = r->pacing->pace,
 		.deadline_us = r->deadline_us,
+		.most_rows = r->options->limit,
 	};
 
 	if (r->options->max_batches)

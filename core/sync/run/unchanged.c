@@ -104,9 +104,10 @@ static bool unchanged_opens(const struct run *r)
 int run_look_unchanged(struct run *r, struct error *err)
 {
 	if (!unchanged_applies(r) || r->options->full_refresh ||
-	    unchanged_is_gated(r->p) || !task_has(r->task, TASK_MOVES_MARK) ||
-	    !unchanged_opens(r) || !unchanged_by_mark(r) ||
-	    unchanged_has_letters(r) || !unchanged_target(r))
+	    r->options->limit || unchanged_is_gated(r->p) ||
+	    !task_has(r->task, TASK_MOVES_MARK) || !unchanged_opens(r) ||
+	    !unchanged_by_mark(r) || unchanged_has_letters(r) ||
+	    !unchanged_target(r))
 		return 0;
 	r->unchanged = unchanged_rows(r);
 	if (stop_requested())

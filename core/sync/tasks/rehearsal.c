@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/engine.h"
 #include "core/base/log.h"
 #include "core/store/leases.h"
 #include "core/sync/ledger/breaker.h"
+#include "core/sync/parts/range_value.h"
 #include "core/sync/run/run.h"
 #include "core/sync/tasks/sync.h"
 
@@ -65,10 +67,77 @@ static int rehearsal_explain(struct run *r, struct error *err)
 		  : r->destination->ops->explain(r->destination, plan, err);
 }
 
+static int rehearsal_check_since(const struct run *r, struct error *err)
+{
+	if (!strategy_has_column(r->p->strategy))
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s: --since needs a column that "
+				 "marks the rows of %s, and strategy %s has "
+				 "none" ERROR_FIX ": leave it out, or take "
+				 "--limit",
+				 r->p->name, r->p->source_table,
+				 strategy_name(r->p->strategy));
+	if (!r->schema.n_key)
+		return error_set(err, ERROR_CONFIG,
+				 "pipeline %s: table %s has no key, so a dry "
+				 "run cannot begin in its middle" ERROR_FIX
+				 ": look at its rows with tidemark copy %s - "
+				 "--since VALUE",
+				 r->p->name, r->p->source_table,
+				 settings_call(r->p));
+	return 0;
+}
+
+/* The pipeline's own mark stays out of it. */
+static int rehearsal_since(struct run *r, struct error *err)
+{
+	enum range_kind kind = range_value_kind(&r->mark, &r->schema);
+	long at = schema_find_source(&r->schema, r->mark.column);
+	char *since = NULL;
+	int rc = range_value_read(kind, r->mark.column, "--since",
+				  r->options->since, &since, err);
+
+	if (!rc && kind == RANGE_TIME && at >= 0)
+		rc = range_value_time(r->schema.columns[at].type.kind,
+				      engine_has(r->p->source->url.engine,
+						 ENGINE_SHORT_YEARS),
+				      r->mark.column, "--since", &since, err);
+	watermark_forget(&r->from);
+	r->mark.lag_us = r->mark.lag_count = 0;
+	r->mark.tail = TAIL_HOLD;
+	r->mark.nulls = NULLS_INCLUDE;
+	free(r->since);
+	r->since = since;
+	r->chosen.from = since;
+	r->scan.range = &r->chosen;
+	return rc;
+}
+
+static int rehearsal_bound(struct run *r, struct error *err)
+{
+	int rc;
+
+	if (!r->options->since)
+		return 0;
+	rc = rehearsal_check_since(r, err);
+	return rc ? rc : rehearsal_since(r, err);
+}
+
+static int rehearsal_end(struct run_context *c, struct run_result *out, int rc,
+			 struct error *err)
+{
+	(void)err;
+	/* Rows that the user chose move no mark. */
+	if (c->options->since)
+		xassign(&out->watermark_after, out->watermark_before);
+	return rc;
+}
+
 static void rehearsal_begin(struct run_context *c, struct run_result *out)
 {
-	(void)c;
 	out->dry.on = true;
+	out->dry.limit = c->options->limit;
+	out->dry.aside = c->options->since != NULL;
 }
 
 static const struct task_ops rehearsal_ops = {
@@ -80,7 +149,7 @@ static const struct task_ops rehearsal_ops = {
 	.describe = task_describe,
 	.locate = sync_locate,
 	.prepare = rehearsal_prepare,
-	.bound = task_no_step,
+	.bound = rehearsal_bound,
 	.begun = rehearsal_explain,
 	.mark = task_mark,
 	.batch_id = task_no_batch_id,
@@ -88,7 +157,7 @@ static const struct task_ops rehearsal_ops = {
 	.loaded = task_no_loaded,
 	.finish = task_finish,
 	.again = rehearsal_again,
-	.end = task_no_end,
+	.end = rehearsal_end,
 };
 
 struct task rehearsal_task = { .ops = &rehearsal_ops };
