@@ -96,6 +96,36 @@ static int runs_list(const struct arguments *args, const struct settings *s,
 	return code;
 }
 
+static void runs_print_hooks(const struct history_run *r)
+{
+	static const struct output_column columns[] = {
+		{ "ATTEMPT", false }, { "HOOK", false },  { "AT", false },
+		{ "TIME", true },     { "ERROR", false },
+	};
+	struct output_table *t;
+
+	if (!r->hooks.n)
+		return;
+	output_text("\n");
+	t = output_table_new(columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < r->hooks.n; i++) {
+		const struct hook_record *h = &r->hooks.items[i];
+		char at[CLOCK_TEXT_SIZE], took[24], name[40];
+		const char *cells[] = { h->attempt_id, name, at, took,
+					h->error_message };
+
+		clock_format_utc(h->started_at, at);
+		snprintf(name, sizeof(name), "%s[%" PRId64 "]", h->hook,
+			 h->number);
+		snprintf(took, sizeof(took), "%.3f s",
+			 (double)(h->ended_at - h->started_at) /
+				 (double)US_PER_SECOND);
+		output_table_row(t, cells);
+	}
+	output_table_print(t);
+	output_table_free(t);
+}
+
 static void runs_print_batches(const struct history_run *r)
 {
 	static const struct output_column columns[] = {
@@ -204,6 +234,7 @@ static int runs_show(const struct arguments *args, const struct settings *s,
 		runs_print_attempts(&h.runs[0]);
 		output_text("\n");
 		runs_print_batches(&h.runs[0]);
+		runs_print_hooks(&h.runs[0]);
 	}
 	history_release(&h);
 	return code;

@@ -41,6 +41,11 @@ bool pg_alive(const struct pg *pg)
 	return !pg->lost && PQstatus(pg->conn) == CONNECTION_OK;
 }
 
+bool pg_in_transaction(const struct pg *pg)
+{
+	return PQtransactionStatus(pg->conn) != PQTRANS_IDLE;
+}
+
 bool pg_has_failed(const struct pg *pg)
 {
 	return PQtransactionStatus(pg->conn) == PQTRANS_INERROR;

@@ -45,6 +45,8 @@ void pg_interrupt(struct pg *pg);
 int pg_server_version(const struct pg *pg); /* 150018 */
 /* Has a statement of an open transaction failed? */
 bool pg_has_failed(const struct pg *pg);
+/* Is a transaction open, by the last answer? */
+bool pg_in_transaction(const struct pg *pg);
 bool pg_alive(const struct pg *pg); /* false once the connection is lost */
 
 /* One or more commands, results dropped. */

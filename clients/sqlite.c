@@ -428,6 +428,11 @@ int sqlite_commit(struct sqlite *db, struct error *err)
 	return sqlite_exec(db, "COMMIT", err);
 }
 
+bool sqlite_in_transaction(struct sqlite *db)
+{
+	return !sqlite3_get_autocommit(db->handle);
+}
+
 void sqlite_rollback(struct sqlite *db)
 {
 	/* Some errors (a full disk) have rolled back already. */

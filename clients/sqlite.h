@@ -62,6 +62,9 @@ bool sqlite_is_repeat(const struct error *err);
 int sqlite_exec(struct sqlite *db, const char *sql, struct error *err);
 int sqlite_execf(struct sqlite *db, struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* One statement, rows dropped. CONFIG: it is none, or several. */
+int sqlite_exec_one(struct sqlite *db, const char *sql, struct error *err);
+bool sqlite_in_transaction(struct sqlite *db);
 int64_t sqlite_changes_count(struct sqlite *db); /* by the last statement */
 /* The file was deleted, or moved away: nobody else finds what is in it. */
 bool sqlite_is_gone(struct sqlite *db);

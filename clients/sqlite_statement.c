@@ -21,6 +21,39 @@ int sqlite_prepare(struct sqlite *db, struct sqlite_statement **out,
 	return 0;
 }
 
+/* Behind the statement there may be space and comments. */
+static int sqlite_check_rest(struct sqlite *db, const char *rest,
+			     struct error *err)
+{
+	sqlite3_stmt *more = NULL;
+	int code = sqlite3_prepare_v2(db->handle, rest, -1, &more, NULL);
+
+	sqlite3_finalize(more);
+	return code != SQLITE_OK || more
+		       ? error_set(err, ERROR_CONFIG,
+				   "it is more than one statement")
+		       : 0;
+}
+
+int sqlite_exec_one(struct sqlite *db, const char *sql, struct error *err)
+{
+	struct sqlite_statement st = { .db = db };
+	const char *rest = "";
+	int rc = 0;
+
+	if (sqlite3_prepare_v2(db->handle, sql, -1, &st.handle, &rest) !=
+	    SQLITE_OK)
+		return sqlite_fail(db, false, err);
+	if (!st.handle)
+		return error_set(err, ERROR_CONFIG, "it is no statement");
+	rc = sqlite_check_rest(db, rest, err);
+	do {
+		rc = rc < 0 ? rc : sqlite_step(&st, err);
+	} while (rc == 1);
+	sqlite3_finalize(st.handle);
+	return rc;
+}
+
 void sqlite_finalize(struct sqlite_statement *st)
 {
 	if (!st)

@@ -27,6 +27,7 @@ static const char *const failpoint_names[] = {
 	"after_delete",	   "after_merge",     "before_watermark",
 	"after_watermark", "commit_sent",     "commit_acked",
 	"streams_queued",  "streams_loaded",  "streams_written",
+	"hook_owed",	   "hook_due",	      "hook_done",
 	"state_saved",	   "stage_dropped",   "lease_released",
 	"mid_alter",	   "in_recovery",     "piece_loaded",
 	"letters_saved",   "table_found",

@@ -24,8 +24,8 @@
  *     before_merge after_delete after_merge before_watermark after_watermark
  *
  *     commit_sent commit_acked streams_queued streams_loaded streams_written
- *     state_saved stage_dropped lease_released mid_alter in_recovery
- *     piece_loaded letters_saved table_found */
+ *     hook_owed hook_due hook_done state_saved stage_dropped lease_released
+ *     mid_alter in_recovery piece_loaded letters_saved table_found */
 #ifdef TIDEMARK_FAILPOINTS
 int failpoint(const char *name, struct error *err);
 #else

@@ -229,6 +229,14 @@ struct destination_ops {
 	int (*warm)(struct destination *d, const struct target *target,
 		    struct error *err);
 
+	/* Run one statement that the user wrote (load.before, load.after), in
+	 * the handle's own session. It is committed by itself, and its rows are
+	 * dropped. CONFIG: it is several, or it leaves a transaction open. The
+	 * handle is open, and serves nothing else. NULL: the engine takes no
+	 * such statement. */
+	int (*execute)(struct destination *d, const char *sql,
+		       struct error *err);
+
 	int (*open)(struct destination **out, const struct connection *conn,
 		    struct error *err);
 	/* Look, write nothing: mapping, drift, problems, DDL. */

@@ -23,7 +23,7 @@
 #include "core/plugin/destination.h"
 #include "core/plugin/store.h"
 
-#define PLUGIN_ABI 6
+#define PLUGIN_ABI 7
 
 struct plugin {
 	uint32_t abi;

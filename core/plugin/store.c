@@ -20,6 +20,8 @@ bool store_has_table(const char *name)
 		"controls",
 		"control_events",
 		"notices",
+		"hooks",
+		"hook_runs",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)

@@ -335,6 +335,18 @@ static int settings_check_loaded_at(struct option_context *ctx,
 	return 0;
 }
 
+static int settings_check_hook(struct option_context *ctx,
+			       const struct config_node *node, const char *path,
+			       const struct strlist *statements)
+{
+	for (size_t i = 0; i < statements->n; i++)
+		if (!statements->items[i][strspn(statements->items[i],
+						 " \t\r\n;")])
+			return settings_fail(ctx, node, path,
+					     "statement %zu is empty", i + 1);
+	return 0;
+}
+
 int settings_check_pipeline(struct option_context *ctx,
 			    const struct settings *s,
 			    const struct config_node *node,
@@ -373,6 +385,12 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_check_soft_delete(ctx, node, p);
 	if (!rc)
 		rc = settings_check_loaded_at(ctx, node, p);
+	if (!rc)
+		rc = settings_check_hook(ctx, node, "load.before",
+					 &p->hooks.before);
+	if (!rc)
+		rc = settings_check_hook(ctx, node, "load.after",
+					 &p->hooks.after);
 	settings_default_bad_rows(in);
 	if (!rc)
 		rc = settings_check_pace(ctx, s, node, in);

@@ -265,6 +265,33 @@ static const struct option load_options[] = {
 		 "side. `auto`: 2 to 4, from a million rows on, where the "
 		 "machine has four cores. Each has two batches in memory.",
 	  .parse = settings_parse_streams },
+	{ .name = "before",
+	  .type = OPTION_LIST,
+	  .flags = OPTION_OR_TEXT,
+	  OPTION_FIELD(struct pipeline_input, p.hooks.before),
+	  .default_text = "[]",
+	  .expects = "an SQL statement, or a list of them",
+	  .doc = "Run at the destination once in a run, before its first row "
+		 "is loaded. A run that has nothing to load does not run it. "
+		 "If a statement fails, the run fails, and loads nothing." },
+	{ .name = "after",
+	  .type = OPTION_LIST,
+	  .flags = OPTION_OR_TEXT,
+	  OPTION_FIELD(struct pipeline_input, p.hooks.after),
+	  .default_text = "[]",
+	  .expects = "an SQL statement, or a list of them",
+	  .doc = "Run at the destination behind the last row of a run that "
+		 "has loaded any. It is run at least once: if it fails, or the "
+		 "run is killed before it, the next run runs it. So it has to "
+		 "bear being run twice." },
+	{ .name = "hook_timeout",
+	  .type = OPTION_DURATION,
+	  OPTION_FIELD(struct pipeline_input, p.hooks.timeout_us),
+	  .default_text = "1h",
+	  .min = US_PER_SECOND,
+	  .max = US_PER_DAY,
+	  .doc = "How long the server may say nothing while a statement of "
+		 "`before` or `after` runs." },
 	{ .name = "keep_raw",
 	  .type = OPTION_DURATION,
 	  .flags = OPTION_UNSUPPORTED,

@@ -13,7 +13,8 @@ int64_t settings_sessions(const struct pipeline_settings *p,
 	if (p->source == c)
 		n += SESSIONS_OF_AN_END;
 	if (p->destination == c)
-		n += SESSIONS_OF_AN_END;
+		n += SESSIONS_OF_AN_END +
+		     (p->hooks.before.n || p->hooks.after.n);
 	if (p->source == c && (limits->max_active || limits->replica_lag_us))
 		n++;
 	for (size_t i = 0; i < p->pace.n_replicas; i++)

@@ -47,6 +47,12 @@ struct bad_row_settings {
 	struct row_limit limit; /* a run's */
 };
 
+/* SQL of the user's at the destination, around a load. */
+struct hook_settings {
+	struct strlist before, after; /* a statement each */
+	int64_t timeout_us; /* for one statement */
+};
+
 /* When a pipeline counts as late: so long without a success. */
 struct alert_settings {
 	int64_t late_us; /* 0: so many schedules */
@@ -122,6 +128,7 @@ struct pipeline_settings {
 	struct schedule schedule; /* `serve` keeps to it */
 	struct alert_settings alert;
 	int64_t logic_version;
+	struct hook_settings hooks;
 	char *loaded_at; /* a column of the target's own; NULL or "": none */
 	char *soft_delete; /* NULL or "": rows are deleted */
 	char *tenant;

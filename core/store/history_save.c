@@ -222,6 +222,11 @@ static const char prune_chunks_sql[] =
 static const char prune_events_sql[] =
 	"DELETE FROM control_events WHERE at < $1";
 
+static const char prune_hooks_sql[] =
+	"DELETE FROM hook_runs WHERE started_at < $1 AND NOT EXISTS (\n"
+	"  SELECT 1 FROM attempts AS a\n"
+	"  WHERE a.attempt_id = hook_runs.attempt_id)";
+
 /* Where a pipeline has not run since, it is gone, or nothing is news. */
 static const char prune_notices_sql[] =
 	"DELETE FROM notices WHERE changed_at < $1 AND claim_until < $1\n"
@@ -341,7 +346,8 @@ int store_history_prune(struct store *s, int64_t keep_us, struct error *err)
 					      clock_now_us() - keep_us) };
 	const char *steps[] = { prune_batches_sql, prune_attempts_sql,
 				prune_runs_sql,	   prune_chunks_sql,
-				prune_events_sql,  prune_notices_sql };
+				prune_events_sql,  prune_notices_sql,
+				prune_hooks_sql };
 	bool old = false;
 	int rc = store_run(s, old_sql, params, 1, "t", store_note_any, &old,
 			   err);

@@ -268,11 +268,25 @@ static int bigquery_destination_grants(const struct connection *conn,
 	return 0;
 }
 
+/* A script of several statements is one job. */
+static int bigquery_destination_execute(struct destination *base,
+					const char *sql, struct error *err)
+{
+	const struct bigquery_query query = { .sql = sql };
+	struct bigquery_rows *rows = NULL;
+	int rc = bigquery_run(bigquery_self(base)->client, &query, 1, &rows,
+			      NULL, err);
+
+	bigquery_rows_free(rows);
+	return rc;
+}
+
 const struct destination_ops bigquery_destination = {
 	.name = "bigquery",
 	.options = bigquery_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.grants = bigquery_destination_grants,
+	.execute = bigquery_destination_execute,
 	.open = bigquery_destination_open,
 	.inspect = bigquery_destination_inspect,
 	.prepare = bigquery_destination_prepare,

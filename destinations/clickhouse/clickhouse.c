@@ -66,12 +66,24 @@ static void clickhouse_target_interrupt(struct destination *base)
 	clickhouse_interrupt(((struct clickhouse_target *)base)->db);
 }
 
+static int clickhouse_destination_execute(struct destination *base,
+					  const char *sql, struct error *err)
+{
+	struct clickhouse_rows rows;
+	int rc = clickhouse_query(((struct clickhouse_target *)base)->db, sql,
+				  NULL, &rows, err);
+
+	clickhouse_rows_release(&rows);
+	return rc;
+}
+
 const struct destination_ops clickhouse_destination = {
 	.name = "clickhouse",
 	.options = clickhouse_url_options,
 	.batch_rows = CLICKHOUSE_TARGET_PIECE,
 	.traits = 0,
 	.grants = clickhouse_target_grants,
+	.execute = clickhouse_destination_execute,
 	.open = clickhouse_target_open,
 	.inspect = clickhouse_target_inspect,
 	.prepare = clickhouse_target_prepare,

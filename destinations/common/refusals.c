@@ -206,3 +206,13 @@ int target_refuse_altered(const struct target *target, const char *what,
 			 "the run looks at the table anew",
 			 target->pipeline, target->table, what);
 }
+
+int target_refuse_open(struct error *err)
+{
+	error_clear(err);
+	return error_set(err, ERROR_CONFIG,
+			 "the statement leaves a transaction open, which was "
+			 "rolled back" ERROR_FIX
+			 ": write no BEGIN; each statement is committed by "
+			 "itself");
+}

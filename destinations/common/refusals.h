@@ -32,6 +32,9 @@ void target_refuse_view_of_others(const struct target *target,
 void target_refuse_folding(const struct target *target, const char *column,
 			   const char *fix, struct problems *out);
 
+/* CONFIG: a statement of the user has begun a transaction and not ended it. */
+int target_refuse_open(struct error *err);
+
 /* no-key: has the source none? */
 /* SCHEMA: of the last `n` rows, which are to be loaded again, `found` are
  * there. */

@@ -8,6 +8,7 @@
 #include "core/data/table_name.h"
 #include "destinations/common/connection.h"
 #include "destinations/common/names.h"
+#include "destinations/common/refusals.h"
 #include "destinations/duckdb/internal.h"
 
 static struct duckdb_target_destination *duckdb_self(struct destination *d)
@@ -183,6 +184,23 @@ static int duckdb_destination_finish(struct destination *base,
 	return rc;
 }
 
+/* DuckDB prepares one statement at a time. A ROLLBACK succeeds only where a
+ * transaction is open. */
+static int duckdb_destination_execute(struct destination *base, const char *sql,
+				      struct error *err)
+{
+	struct duck *db = duckdb_self(base)->db;
+	struct error none_open = ERROR_INIT;
+	bool open;
+	int rc;
+
+	duck_turn_begin(db);
+	rc = duck_change(db, sql, NULL, 0, NULL, err);
+	open = !duck_exec(db, "ROLLBACK", &none_open);
+	duck_turn_end(db);
+	return rc || !open ? rc : target_refuse_open(err);
+}
+
 static int duckdb_destination_identity(struct destination *base,
 				       const struct target *target,
 				       json_t **out, struct error *err)
@@ -223,6 +241,7 @@ const struct destination_ops duckdb_target_destination = {
 	.traits = DESTINATION_TRANSACTIONAL,
 	.batch_rows = DUCKDB_ROW_GROUP,
 	.foresee = duckdb_target_foresee,
+	.execute = duckdb_destination_execute,
 	.open = duckdb_destination_open,
 	.inspect = duckdb_destination_inspect,
 	.prepare = duckdb_destination_prepare,

@@ -3,6 +3,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/common/connection.h"
+#include "destinations/common/refusals.h"
 #include "destinations/mysql/internal.h"
 
 static void mysql_close_target(struct destination *base)
@@ -52,6 +53,28 @@ static int mysql_open_target(struct destination **out,
 	return 0;
 }
 
+/* A prepared statement is one. MySQL prepares no BEGIN, and MariaDB does. */
+static int mysql_execute(struct destination *base, const char *sql,
+			 struct error *err)
+{
+	struct mysql_client *db = ((struct mysql_target *)base)->db;
+	struct mysql_client_result *r = NULL;
+	int rc = mysql_client_query_user(db, &r, sql, NULL, 0, NULL, err);
+	bool open;
+
+	mysql_client_result_free(r);
+	if (rc || !mysql_client_is_mariadb(db))
+		return rc;
+	r = NULL;
+	rc = mysql_client_query(db, &r, "SELECT @@in_transaction", "1t", 0,
+				NULL, err);
+	open = !rc && *mysql_client_value(r, 0, 0) != '0';
+	mysql_client_result_free(r);
+	if (open)
+		rc = mysql_client_exec(db, "ROLLBACK", err);
+	return rc || !open ? rc : target_refuse_open(err);
+}
+
 static int mysql_inspect(struct destination *base, const struct target *target,
 			 struct inspection *out, struct error *err)
 {
@@ -95,6 +118,7 @@ const struct destination_ops mysql_destination = {
 	.options = mysql_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.grants = mysql_target_destination_grants,
+	.execute = mysql_execute,
 	.open = mysql_open_target,
 	.inspect = mysql_inspect,
 	.prepare = mysql_target_prepare,

@@ -4,6 +4,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/common/connection.h"
+#include "destinations/common/refusals.h"
 #include "destinations/postgres/ahead.h"
 
 static void postgres_close(struct destination *base)
@@ -48,6 +49,22 @@ static int postgres_open(struct destination **out,
 	else
 		*out = &d->mark.keeper.base;
 	return rc;
+}
+
+/* The extended protocol takes one statement at a time. */
+static int postgres_execute(struct destination *base, const char *sql,
+			    struct error *err)
+{
+	struct pg *pg = ((struct postgres_destination *)base)->pg;
+	struct pg_result *r = NULL;
+	struct error ignored = ERROR_INIT;
+	int rc = pg_query(pg, &r, sql, NULL, 0, NULL, err);
+
+	pg_result_free(r);
+	if (rc || !pg_in_transaction(pg))
+		return rc;
+	pg_exec(pg, "ROLLBACK", &ignored);
+	return target_refuse_open(err);
 }
 
 static int postgres_inspect(struct destination *base,
@@ -139,6 +156,7 @@ const struct destination_ops postgres_destination = {
 	.options = postgres_url_options,
 	.traits = DESTINATION_TRANSACTIONAL,
 	.grants = postgres_destination_grants,
+	.execute = postgres_execute,
 	.open = postgres_open,
 	.inspect = postgres_inspect,
 	.prepare = postgres_prepare,

@@ -5,6 +5,7 @@
 
 #include "core/base/alloc.h"
 #include "destinations/common/connection.h"
+#include "destinations/common/refusals.h"
 #include "destinations/sqlite/internal.h"
 
 /* legacy_alter_table: a rename leaves views and triggers that name the target
@@ -127,6 +128,20 @@ static int sqlite_target_open(struct destination **out,
 	return rc;
 }
 
+static int sqlite_target_execute(struct destination *base, const char *sql,
+				 struct error *err)
+{
+	struct sqlite_target *d = (struct sqlite_target *)base;
+	int rc = sqlite_target_make(d, err);
+
+	if (!rc)
+		rc = sqlite_exec_one(d->db, sql, err);
+	if (!d->db || !sqlite_in_transaction(d->db))
+		return rc;
+	sqlite_rollback(d->db);
+	return rc ? rc : target_refuse_open(err);
+}
+
 static int sqlite_target_inspect(struct destination *base,
 				 const struct target *target,
 				 struct inspection *out, struct error *err)
@@ -161,6 +176,7 @@ const struct destination_ops sqlite_destination = {
 	.name = "sqlite",
 	.options = sqlite_target_options,
 	.traits = DESTINATION_TRANSACTIONAL,
+	.execute = sqlite_target_execute,
 	.open = sqlite_target_open,
 	.inspect = sqlite_target_inspect,
 	.prepare = sqlite_target_prepare,

@@ -6,7 +6,8 @@
 #define OWNED_TABLES                                                           \
 	"('" STORE_MIGRATIONS_TABLE "', 'attempts', 'batches', 'choices',\n"   \
 	"  'chunks', 'control_events', 'controls', 'dead_letters',\n"          \
-	"  'leases', 'notices', 'paces', 'runs', 'watermarks')"
+	"  'hook_runs', 'hooks', 'leases', 'notices', 'paces', 'runs',\n"      \
+	"  'watermarks')"
 
 /* Views and triggers of other tables are of others, and nothing runs them. */
 static const char owned_sql[] =

@@ -93,6 +93,8 @@ int history_show(struct history *out, const struct settings *s,
 		out->runs[0].shown = true;
 		rc = store_batches_list(store, id, &out->runs[0].batches, err);
 	}
+	if (!rc)
+		rc = store_hooks_list(store, id, &out->runs[0].hooks, err);
 	free(id);
 	store_close(store);
 	return rc;
@@ -107,6 +109,7 @@ void history_release(struct history *h)
 		run_list_release(&one);
 		attempt_list_release(&h->runs[i].attempts);
 		batch_list_release(&h->runs[i].batches);
+		hook_list_release(&h->runs[i].hooks);
 	}
 	free(h->runs);
 	memset(h, 0, sizeof(*h));
@@ -169,6 +172,28 @@ static json_t *history_attempt_json(const struct attempt *a)
 		history_error(a->error_code, a->error_message));
 }
 
+static json_t *history_hooks_json(const struct history_run *r,
+				  const struct attempt *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->hooks.n; i++) {
+		const struct hook_record *h = &r->hooks.items[i];
+
+		if (strcmp(h->attempt_id, a->attempt_id) != 0)
+			continue;
+		json_array_append_new(
+			list,
+			json_pack("{s:s, s:I, s:o, s:o, s:s?}", "hook", h->hook,
+				  "statement", (json_int_t)h->number,
+				  "started_at", json_text_time(h->started_at),
+				  "seconds",
+				  history_seconds(h->ended_at - h->started_at),
+				  "error", h->error_message));
+	}
+	return list;
+}
+
 static json_t *history_attempts_json(const struct history_run *r)
 {
 	json_t *list = json_array();
@@ -183,8 +208,11 @@ static json_t *history_attempts_json(const struct history_run *r)
 				json_array_append_new(
 					batches, history_batch_json(
 							 &r->batches.items[k]));
-		if (r->shown)
+		if (r->shown) {
 			json_object_set(json, "batch_list", batches);
+			json_object_set_new(json, "hooks",
+					    history_hooks_json(r, a));
+		}
 		json_decref(batches);
 		json_array_append_new(list, json);
 	}

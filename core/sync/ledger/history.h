@@ -8,6 +8,7 @@
 
 #include "core/settings/settings.h"
 #include "core/store/history.h"
+#include "core/store/hooks.h"
 
 /* At most so many attempts of a run are looked up, the newest. */
 #define HISTORY_ATTEMPTS 100
@@ -16,6 +17,7 @@ struct history_run {
 	struct run_record run;
 	struct attempt_list attempts; /* newest first */
 	struct batch_list batches; /* only when shown */
+	struct hook_list hooks; /* the same */
 	bool shown;
 };
 struct history {

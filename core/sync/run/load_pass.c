@@ -9,6 +9,7 @@
 #include "core/sync/parts/load.h"
 #include "core/sync/parts/stamp.h"
 #include "core/sync/run/dead_letter.h"
+#include "core/sync/run/hooks.h"
 #include "core/sync/run/keyless.h"
 #include "core/sync/run/past_mark.h"
 #include "core/sync/run/run.h"
@@ -214,7 +215,7 @@ static int run_load(struct run *r, const struct read_batch *rb,
 {
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
-	int64_t begun = clock_monotonic_us(), load_us, dead = 0;
+	int64_t begun, load_us, dead = 0;
 	int rc;
 
 	run_checkpoint(r, &rb->batch, &rb->digest, &next);
@@ -223,6 +224,9 @@ static int run_load(struct run *r, const struct read_batch *rb,
 		*err = rb->refused;
 	if (!rc && task_has(r->task, TASK_GATED))
 		rc = window_check_next(&r->window, rb->batch.n_rows, err);
+	if (!rc)
+		rc = hooks_begin(r, err);
+	begun = clock_monotonic_us();
 	if (!rc)
 		rc = run_load_batch(r, &rb->batch, &next, &counts, &dead, err);
 	load_us = clock_monotonic_us() - begun;
@@ -263,8 +267,10 @@ int run_remove(struct run *r, const struct batch *keys, struct error *err)
 	struct load_counts counts = { .inserted = 0 };
 	struct checkpoint next;
 	int64_t begun = clock_monotonic_us(), removed = 0;
-	int rc;
+	int rc = hooks_begin(r, err);
 
+	if (rc)
+		return rc;
 	digest_batch_memory(&digest, keys);
 	run_checkpoint(r, keys, &digest, &next);
 	next.rows_total = r->checkpoint.rows_total;
@@ -299,6 +305,12 @@ int task_finish(struct run *r, const struct read_batch *last, struct error *err)
 	moved |= r->keyless.cut > 0;
 	moved = moved && (!r->checkpoint.watermark ||
 			  strcmp(r->checkpoint.watermark, next.watermark) != 0);
+	if (r->target.refresh || r->keyless.cut)
+		rc = hooks_begin(r, err);
+	if (rc) {
+		checkpoint_release(&next);
+		return rc;
+	}
 	if (r->target.refresh && !r->target.preview)
 		rc = r->destination->ops->finish(r->destination, &next, err);
 	else if (moved && !r->target.preview)

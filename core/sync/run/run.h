@@ -64,6 +64,7 @@ struct run {
 	} keyless;
 	struct gate *gate; /* the reader's thread looks through it */
 	struct letters letters;
+	struct run_hooks *hooks; /* the run's context has it */
 	struct run_verify *verify; /* NULL: not asked for */
 	struct strlist keys; /* keys for scan.keys */
 	bool split; /* several streams have loaded what lies before `from` */

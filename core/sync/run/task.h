@@ -45,6 +45,8 @@ enum task_traits {
 	/* It has a lease and a mark under a name of its own (struct task), and
 	 * keeps its own record in the state store. */
 	TASK_OWN_LEASE = 1 << 9,
+	/* load.before and load.after run with it. */
+	TASK_HOOKED = 1 << 11,
 	/* It begins only if source.pre_check of the pipeline says so. */
 	TASK_PRE_CHECKED = 1 << 10,
 };

@@ -143,7 +143,9 @@ static int run_once(struct run *r, struct error *err)
 		return rc;
 	rc = run_locate(r, err);
 	if (!rc && r->unchanged)
-		return run_end_unchanged(r, err);
+		rc = run_end_unchanged(r, err);
+	if (rc || r->unchanged)
+		return rc ? rc : hooks_end(r, err);
 	/* Held from the begin on: the settled point is not to grow old
 	 * meanwhile. */
 	if (!rc)
@@ -164,7 +166,9 @@ static int run_once(struct run *r, struct error *err)
 	stopper_end(&r->stopper);
 	if (!rc)
 		rc = run_start_reader(r, err);
-	return rc ? rc : run_pass(r, err);
+	if (!rc)
+		rc = run_pass(r, err);
+	return rc ? rc : hooks_end(r, err);
 }
 
 int pipeline_try(struct run_context *c, struct run_result *out,
@@ -183,6 +187,7 @@ int pipeline_try(struct run_context *c, struct run_result *out,
 			     .store = c->store,
 			     .over = &c->over,
 			     .out = out },
+		.hooks = &c->hooks,
 		.verify = c->verifies ? &c->verify : NULL,
 		.pacing = &c->pacing,
 		.out = out,

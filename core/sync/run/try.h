@@ -8,6 +8,7 @@
 #include "core/store/letters.h"
 #include "core/sync/ledger/run_pace.h"
 #include "core/sync/parts/tries.h"
+#include "core/sync/run/hooks.h"
 #include "core/sync/run/pipeline.h"
 #include "core/sync/run/verify.h"
 
@@ -28,6 +29,7 @@ struct run_context {
 	/* Letters whose rows were loaded, and that are not deleted yet: no try
 	 * after this one reads the rows again. */
 	struct dead_letter_list over;
+	struct run_hooks hooks;
 	bool verifies; /* behind the load */
 	struct run_verify verify;
 	struct run_pace pacing;

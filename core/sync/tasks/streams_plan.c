@@ -145,7 +145,9 @@ size_t streams_count(const struct run *r, const char **why)
 	*why = NULL;
 	if (r->from.value || asked == 1)
 		return 1;
-	*why = streams_why_run(r);
+	*why = r->p->hooks.before.n ? "load.before comes in front of its "
+				      "first row"
+				    : streams_why_run(r);
 	if (!*why)
 		*why = streams_why_table(r);
 	if (*why)

@@ -24,7 +24,7 @@ static int sync_finish(struct run *r, const struct read_batch *last,
 
 static const struct task_ops sync_ops = {
 	.traits = TASK_MOVES_MARK | TASK_MIRRORS | TASK_GATED | TASK_WRITES |
-		  TASK_PACED | TASK_VERIFIES | TASK_PRE_CHECKED,
+		  TASK_PACED | TASK_VERIFIES | TASK_HOOKED | TASK_PRE_CHECKED,
 	.begin = task_no_begin,
 	.held = task_no_held,
 	.init = task_no_init,
