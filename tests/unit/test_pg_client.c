@@ -245,6 +245,50 @@ static void pg_order(void **state)
 	pg_target_release(&target);
 }
 
+static const struct {
+	const char *file, *directory;
+	int libpq;
+	const char *expected;
+} root_cases[] = {
+	{ "/x/ca.pem", NULL, 150000, "/x/ca.pem" },
+	{ "/x/ca.pem", NULL, 160000, "/x/ca.pem" },
+	{ "/x/ca.pem", "", 160000, "/x/ca.pem" },
+	{ "/x/ca.pem", "/x", 150000, "/x/ca.pem" },
+	{ "/x/ca.pem", "/x", 160000, "system" },
+};
+
+static void pg_set_variable(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+/* Only libpq 16 can look into a directory. The user's own file goes first. */
+static void pg_authorities(void **state)
+{
+	struct connection conn = { .tls_mode = TLS_VERIFY_FULL };
+	struct pg_target target = { .host = NULL };
+
+	(void)state;
+	conn.url.text = (char *)"postgresql://db.example";
+	setenv("HOME", "/nowhere", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(root_cases); i++) {
+		struct pg_parameters p;
+
+		pg_set_variable("SSL_CERT_FILE", root_cases[i].file);
+		pg_set_variable("SSL_CERT_DIR", root_cases[i].directory);
+		pg_parameters_fill(&p, &conn, &target, "source",
+				   root_cases[i].libpq);
+		assert_string_equal(pg_given(&p, "sslrootcert"),
+				    root_cases[i].expected);
+		pg_parameters_release(&p);
+	}
+	pg_set_variable("SSL_CERT_FILE", NULL);
+	pg_set_variable("SSL_CERT_DIR", NULL);
+}
+
 /* Bytes of one message, and its fields joined with '|', NULL as '-'. */
 #define ROW_HEADER	"PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
 #define ROW_BYTES(text) (text), sizeof(text) - 1
@@ -432,6 +476,7 @@ int main(void)
 		cmocka_unit_test(pg_bad_parameters),
 		cmocka_unit_test(pg_copy_rows),
 		cmocka_unit_test(pg_tls),
+		cmocka_unit_test(pg_authorities),
 		cmocka_unit_test(pg_clear_passwords),
 		cmocka_unit_test(pg_addresses),
 		cmocka_unit_test(pg_order),

@@ -44,6 +44,7 @@ def metadata(version, notices):
     lines = ["Metadata-Version: 2.4", "Name: tidemark", f"Version: {version}",
              f"Summary: {SUMMARY}", "License-Expression: Apache-2.0",
              "Requires-Python: >=3.9",
+             "Description-Content-Type: text/markdown",
              "Classifier: Operating System :: POSIX :: Linux",
              "Classifier: Topic :: Database",
              "Classifier: Typing :: Typed"]
