@@ -3,6 +3,7 @@ depend on."""
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -30,6 +31,13 @@ def build(binary, out, **more):
     output_of(DEBIAN / "build", "--out", out, "--compression", "gzip:1",
               "--build", pathlib.Path(binary).parent, **more)
     return {file.name.split("_")[0]: file for file in out.glob("*.deb")}
+
+
+def page_block(part, number):
+    """The commands of the numberth block in a part of docs/install.md."""
+    page = (builds.ROOT / "docs/install.md").read_text(encoding="utf-8")
+    text = page.split(f"\n## {part}\n")[1].split("\n## ")[0]
+    return re.findall(r"```sh\n(.*?)```", text, re.S)[number]
 
 
 def named(deb, field):

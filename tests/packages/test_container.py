@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 import builds
-from debian_tree import NEEDS_ROOT, named
+from debian_tree import NEEDS_ROOT, named, page_block
 
 pytestmark = [pytest.mark.xdist_group("debian"), NEEDS_ROOT]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -177,6 +177,21 @@ def test_it_has_what_the_package_recommends(debs):
     command = only(stages()[1][1], "RUN").split()
     assert "--no-install-recommends" in command
     assert named(debs["tidemark"], "Recommends") <= set(command)
+
+
+def test_the_page_mounts_what_the_image_reads():
+    """`docker run` of docs/install.md, as no Docker is here to run it."""
+    instructions = stages()[-1][1]
+    build, run = map(shlex.split, page_block("Container", 0).replace(
+        "\\\n", " ").strip().splitlines())
+    assert build[0] == run[0] == "docker" and build[-1] == "."
+    name = build[build.index("-t") + 1]
+    mounts = [run[n + 1].split(":") for n, word in enumerate(run)
+              if word == "-v"]
+    assert mounts == [
+        ["./tidemark.yaml", only(instructions, "ENV").split("=")[1], "ro"],
+        ["tidemark", only(instructions, "VOLUME")]]
+    assert {"--read-only", "--rm"} <= set(run) and run[-2:] == [name, "run"]
 
 
 def test_it_has_no_package_files(image):

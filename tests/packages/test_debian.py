@@ -5,10 +5,12 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 
 import pytest
 
-from debian_tree import NEEDS_ROOT, USER, named, output_of
+import debian_tree
+from debian_tree import NEEDS_ROOT, USER, named, output_of, page_block
 
 pytestmark = [pytest.mark.xdist_group("debian"), NEEDS_ROOT]
 
@@ -61,6 +63,22 @@ def sync(tree):
     """The pipeline's result, as the user of the units runs it."""
     done = tree.run(*USER, "tidemark", "-c", ETC, "run", "--json", cwd="/")
     return json.loads(done.stdout)["pipelines"][0]
+
+
+@pytest.mark.parametrize("args, told", (
+    (("--fast", "yes"), "unknown: --fast"),
+    (("--out",), "unknown or without a value: --out"),
+    (("--build", "BUILD"), "is not a build with --prefix=/usr"),
+))
+def test_a_wrong_build_is_refused(tmp_path, args, told):
+    (tmp_path / "tidemark_config.h").write_text(
+        '#define TIDEMARK_LIBDIR "/usr/local/lib/tidemark"\n', "utf-8")
+    done = subprocess.run(
+        [debian_tree.DEBIAN / "build", "--out", tmp_path / "out"] +
+        [str(tmp_path) if arg == "BUILD" else arg for arg in args],
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and told in done.stderr, done
+    assert not list(tmp_path.glob("out/*.deb"))
 
 
 def lintian(*files):
@@ -234,3 +252,26 @@ def test_a_purge_leaves_nothing(tree, debs):
     assert not done.stderr
     left = tree.files() - before - BESIDE_PASSWD
     assert not {name for name in left if "tidemark" in name}, left
+
+
+def as_root(block):
+    """Without questions, and without the network's packages."""
+    return block.replace("sudo ", "").replace("apt-get", "apt-get -q -y")
+
+
+def test_the_page_installs_and_deletes_all(tree, debs, tmp_path):
+    """The commands as docs/install.md has them."""
+    before = tree.files()
+    tree.run("mkdir", "/root/debs")
+    for deb in debs.values():
+        tree.put(deb, "/root/debs/")
+    done = tree.run("sh", "-ec", as_root(page_block("Debian packages", 0)),
+                    cwd="/root/debs")
+    assert "tidemark 0." in done.stdout
+    tree.run("rm", "-r", "/root/debs")
+    configure(tree, tmp_path, "duckdb")
+    sync(tree)
+    tree.run("sh", "-ec", as_root(page_block("Debian packages", 2)))
+    left = tree.files() - before
+    assert not {name for name in left if "tidemark" in name}, left
+    assert tree.run("getent", "passwd", "tidemark", check=False).returncode
