@@ -59,12 +59,21 @@ def expanded(nav, known):
     items = []
     for item in nav:
         if isinstance(item, str) and item.endswith("/*"):
-            found = (path.relative_to(ROOT / "docs").as_posix() for path in
-                     sorted((ROOT / "docs").glob(f"{item[:-1]}*.md")))
-            items += [name for name in found if name not in known]
+            items += [name for name in pages_in(item[:-2]) if name not in known]
         else:
             items.append(expanded(item, known))
     return items
+
+
+def pages_in(folder):
+    """The pages of a folder of docs/, in the order of its README.md."""
+    readme = ROOT / "docs" / folder / "README.md"
+    text = readme.read_text("utf-8") if readme.exists() else ""
+    names = sorted(path.name for path in (ROOT / "docs" / folder).glob("*.md"))
+    places = {name: text.find(f"({name}") for name in names}
+    names.sort(key=lambda name: (places[name] < 0 and name != "README.md",
+                                 places[name]))
+    return [f"{folder}/{name}" for name in names]
 
 
 def on_files(files, config):
