@@ -118,10 +118,12 @@ def literals():
 
 
 class Page:
-    """The wrong names of a page, with their lines."""
+    """The wrong names of a page, with their lines. On a page about another tool
+    the first cells of tables have names of that tool."""
 
-    def __init__(self, text, names):
+    def __init__(self, text, names, other_tool=False):
         self.text, self.names, self.wrong = text, names, []
+        self.other_tool = other_tool
         self.prose = FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
         for match in FENCE.finditer(text):
             self.block(match)
@@ -200,6 +202,8 @@ class Page:
         return error.message[:200]
 
     def span(self, text, at):
+        if self.other_tool and self.is_first_cell(at):
+            return
         first = text.split()[0]
         if first == "tidemark" or first in self.names.flags and \
                 re.search(r" -", text):
@@ -214,7 +218,7 @@ class Page:
                 self.add(at, f"no command has {flag}")
         elif re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", text):
             self.path(text, at)
-        elif re.match(r"[a-z_]+: \S", text) and not self.is_message(at):
+        elif re.match(r"[a-z_]+: \S", text) and not self.is_first_cell(at):
             self.setting(text, at)
         elif re.fullmatch(r"[a-z]+(-[a-z]+)+", text):
             self.code(text, at)
@@ -250,9 +254,10 @@ class Page:
         elif not any(fits(each, inner) for each in self.names.properties[key]):
             self.add(at, f"{text}: no such value of {key}")
 
-    def is_message(self, at):
-        """In the first cell of a table, where a table has what is printed."""
-        return self.prose[self.prose.rfind("\n", 0, at) + 1:at].strip() == "|"
+    def is_first_cell(self, at):
+        """A table of messages has them there."""
+        begin = self.prose[self.prose.rfind("\n", 0, at) + 1:at]
+        return begin.startswith("|") and begin.count("|") == 1
 
     def code(self, text, at):
         if text not in self.names.codes | set(self.names.flags) \
@@ -265,6 +270,11 @@ class Page:
             name = re.sub(r"(_total|_bucket|_sum|_count|_info)$", "", match[0])
             if name not in literals() and match[0] not in literals():
                 self.add(match.start(), f"nothing is called {match[0]}")
+
+
+def wrong_names(path, names):
+    return Page((ROOT / path).read_text(encoding="utf-8"), names,
+                path.startswith("docs/migrating/")).wrong
 
 
 def pages():

@@ -56,6 +56,8 @@ def schema_of(command):
     name = SAME.get(words[0], words[0])
     if name in REPLAYS and "replay" in command:
         name = "run"
+    if name == "worker" and "--chunk" in command:
+        name = "worker-chunk"
     return name
 
 
