@@ -74,7 +74,7 @@ static void complete_word(struct complete *c, const char *word)
 	}
 }
 
-/* Those that are not done. A file alone is asked, and not for long: a server
+/* Chunks that are not done. A file alone is asked, and not for long: a server
  * may be far away. */
 static void complete_chunks(struct complete *c)
 {

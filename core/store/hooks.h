@@ -1,6 +1,7 @@
 /*
- * SQL of the user around a load (load.before, load.after). It is on record which
- * statements attempts have run, and whether load.after is still to be run.
+ * SQL of the user around a load (load.before, load.after). It is on record
+ * which statements attempts have run, and whether load.after is still to be
+ * run.
  */
 #ifndef TIDEMARK_CORE_STORE_HOOKS_H
 #define TIDEMARK_CORE_STORE_HOOKS_H

@@ -389,7 +389,7 @@ static int worker_find(struct worker *w, const char *id, struct chunk *out,
 	return rc;
 }
 
-/* Whose rows it has, as the config has them now. */
+/* The pipeline of its rows, as the config has it now. */
 static int worker_pipeline_of(const struct worker *w, const struct chunk *c,
 			      const struct pipeline_settings **out,
 			      struct error *err)
