@@ -88,6 +88,28 @@ def test_readme_is_short_and_names_every_page():
             assert f"({named(page)})" in text, f"{page} is not on README"
 
 
+def test_figures_of_readme_were_measured():
+    """Each is on the page that its line names."""
+    results = text_of(ROOT / "bench" / "RESULTS.md")
+    text = text_of(README)
+    for tables, contender, named_as in (
+            (40, "tidemark, 4 jobs", "{:.2f} s"), (40, "dlt 1.31", "{:.2f} s"),
+            (10, "tidemark, 4 jobs", "{:.2f} s"), (10, "ingestr", "{:.1f} s")):
+        seconds, memory = re.search(
+            rf"^\| {tables} idle tables, postgres \| {contender} \| ([\d.]+) s "
+            r"\|.*\| (\d+ MiB) \|$", results, re.M).groups()
+        line, = re.findall(rf"^\| {tables} idle tables, .*$", text, re.M)
+        assert f" {named_as.format(float(seconds))}, {memory} |" in line
+    for contender in ("tidemark", "reladiff"):
+        seconds = re.search(rf"^\| verify, equal \| {contender} \| ([\d.]+) s",
+                            results, re.M)[1]
+        assert f"{float(seconds):.1f} s" in text
+    cases, lost = re.search(r"^\| kill \| ([\d,]+) \|(?: [\d,]+ \|){3} (\d+) \|",
+                            text_of(ROOT / "docs" / "reliability.md"),
+                            re.M).groups()
+    assert f"[{cases} cases]" in text and f"{lost} rows lost" in text
+
+
 def test_pages_that_sources_name_exist():
     """Messages and help send people to pages."""
     listed = subprocess.run(
