@@ -64,7 +64,9 @@ def test_page(page, work_dir, tidemark_binary, server):
                                     os.environ["PATH"], server.bin]),
            "HOME": str(work_dir), "LC_ALL": "C.UTF-8", "TERM": "xterm",
            "PGHOST": "127.0.0.1", "PGPORT": str(server.port),
-           "PGUSER": ADMIN, "PGPASSWORD": CANARY}
+           "PGUSER": ADMIN, "PGPASSWORD": CANARY, "PGTZ": "UTC"}
+    assert {name for step in pages.blocks(SHOP)
+            for name in step.exported} <= set(env)
     steps = to_run(page)
     script.write_text(pages.as_script(steps, port))
     terminal = pages.Terminal(str(script), str(folder), env)
