@@ -101,17 +101,17 @@ struct pipeline_settings {
 	char *pre_check; /* SQL at the source; NULL: a run begins at once */
 	struct strlist exclude;
 	char *exclude_at; /* where the file says so; NULL: it does not */
-	bool exclude_loose; /* tables without them are passed over */
 	struct source_rename *renames;
 	size_t n_renames;
-	enum casing casing;
 	struct strlist key;
 	enum zero_dates zero_dates;
+	enum casing casing;
 	enum strategy strategy;
 	char *mark_column;
 	int64_t lag_us, lag_count;
 	char *time_zone;
 	bool settle;
+	bool exclude_loose; /* tables without those columns are passed over */
 	enum tail_policy tail;
 	enum nulls_policy nulls;
 	enum load_mode mode;
