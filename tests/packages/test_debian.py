@@ -81,19 +81,9 @@ def test_a_wrong_build_is_refused(tmp_path, args, told):
     assert not list(tmp_path.glob("out/*.deb"))
 
 
-def lintian(*files):
-    output_of("lintian", "--allow-root", "--fail-on", "error,warning", *files)
-
-
 def test_lintian_has_nothing_to_say(debs):
-    lintian(debs["tidemark"], debs["tidemark-dev"])
-
-
-def test_lintian_has_nothing_to_say_of_duckdb(debs, full):
-    """It reads 60 MB for ten seconds."""
-    if not full:
-        pytest.skip("with --full: takes ten seconds of a processor")
-    lintian(debs["tidemark-duckdb"])
+    output_of("lintian", "--allow-root", "--fail-on", "error,warning",
+              *debs.values())
 
 
 def test_the_program_and_modules_are_small(debs):
@@ -275,3 +265,42 @@ def test_the_page_installs_and_deletes_all(tree, debs, tmp_path):
     left = tree.files() - before
     assert not {name for name in left if "tidemark" in name}, left
     assert tree.run("getent", "passwd", "tidemark", check=False).returncode
+
+
+# Stand-ins for systemd, which does not run here. They note how they are called.
+SYSTEMCTL = """#!/bin/sh
+echo "systemctl $*" >>/root/calls
+case $1 in
+list-units)
+	echo "tidemark.service loaded active running Tidemark"
+	echo "tidemark@shop.service loaded active running Tidemark (shop)"
+	;;
+esac
+"""
+INVOKE = """#!/bin/sh
+echo "invoke $*" >>/root/calls
+exit 101
+"""
+
+
+def calls(tree):
+    """Since the last question."""
+    noted = tree.run("sh", "-c", "cat /root/calls; rm /root/calls").stdout
+    return [line for line in noted.splitlines() if "list-units" not in line]
+
+
+def test_units_that_run_go_on_with_the_new_program(tree, debs, tmp_path):
+    """policy-rc.d may forbid it (101), which is no failure."""
+    tree.run("mkdir", "-p", "/run/systemd/system")
+    for name, text in (("systemctl", SYSTEMCTL), ("deb-systemd-invoke", INVOKE)):
+        tree.write(f"/usr/local/bin/{name}", text)
+        tree.run("chmod", "755", f"/usr/local/bin/{name}")
+    tree.install(older(debs["tidemark"], tmp_path))
+    assert calls(tree) == ["systemctl --system daemon-reload"]
+    tree.install(debs["tidemark"])
+    units = ("tidemark.service", "tidemark@shop.service")
+    assert calls(tree) == ["systemctl --system daemon-reload"] + [
+        f"invoke restart {unit}" for unit in units]
+    tree.run("dpkg", "--remove", "tidemark")
+    assert calls(tree) == [f"invoke stop {unit}" for unit in units] + [
+        "systemctl --system daemon-reload"]
