@@ -10,6 +10,9 @@ import subprocess
 import pytest
 
 import debian_tree
+import oracle
+import workload
+from bench import Tidemark, sync_items
 from debian_tree import NEEDS_ROOT, USER, named, output_of, page_block
 
 pytestmark = [pytest.mark.xdist_group("debian"), NEEDS_ROOT]
@@ -120,6 +123,23 @@ def test_installed_it_runs(tree, debs, tmp_path):
     assert sync(tree)["rows_inserted"] == 3
     done = tree.run(*USER, "tidemark", "-c", ETC, "verify", cwd="/")
     assert "equal" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("engine", ("postgres", "mysql"))
+def test_servers_to_duckdb(tree, debs, work_dir, make_source, make_destination,
+                           engine):
+    """Their libraries are loaded when they are needed, and nothing else than the
+    package asks for them."""
+    tree.install(debs["tidemark"], debs["tidemark-duckdb"])
+    tree.share(work_dir)
+    tidemark = Tidemark(tree.wrapper(work_dir / "in-tree", "/usr/bin/tidemark"),
+                        work_dir)
+    source, destination = make_source(engine), make_destination("duckdb")
+    workload.create_items(source, rows=50)
+    workload.settle(source)
+    sync_items(tidemark, source, destination, "timestamp").run()
+    oracle.check_rows(source.rows("items", oracle.ITEMS), destination.rows(
+        "items", oracle.ITEMS))
 
 
 def test_duckdb_is_a_package_of_its_own(tree, debs, tmp_path):
