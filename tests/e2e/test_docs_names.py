@@ -11,6 +11,7 @@ PLANTED = [
     ("```sh\nx=$(tidemark -q run orders \\\n    --verifi)\n```",
      "tidemark run has no --verifi"),
     ("```sh\ntidemark status --repair\n```", "tidemark status has no --repair"),
+    ("```sh\nsudo -u tidemark tidemark chek\n```", "there is no command chek"),
     ("Use `run --repair`.", "tidemark run has no --repair"),
     ("Use `tidemark verify --show-valeus`.", "verify has no --show-valeus"),
     ("Use `--show-valeus`.", "no command has --show-valeus"),
@@ -35,6 +36,8 @@ RIGHT = """Use `run --verify`, `tidemark -c FILE verify --sample 1%`, `--jobs 8`
 ```sh
 tidemark verify 'a' \\
     --repair | grep -v x --colour   # tidemark knows
+sudo apt-get purge tidemark tidemark-duckdb
+sudo -u tidemark tidemark -c a.yaml check
 ```
 
 ```yaml

@@ -17,8 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEFT_OUT = {"CHANGELOG.md", "CONTRIBUTING.md", "docs/architecture.md"}
 FENCE = re.compile(r"(?ms)^ *(```|~~~)(\w*)[^\n]*\n(.*?)^ *\1 *$")
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-CALL = re.compile(r"(?<![\w/.@+-])tidemark((?:[ \t]+(?:\\\n[ \t]*)?"
+CALL = re.compile(r"(?<![\w/.@+-])(?<!-u )tidemark((?:[ \t]+(?:\\\n[ \t]*)?"
                   r"(?:'[^']*'|\"[^\"]*\"|[^\s|;&)<>#'\"`\\]+))*)")
+# The word is an argument of these.
+NO_CALL = re.compile(r"\b(apt-get|apt|dpkg|systemctl|journalctl|chown|docker|podman"
+                     r"|pip|pipx)\b[^|;&\n]*$")
 FLAG = re.compile(r"^--?[a-z][a-z-]*")
 # YAML of other programs, by keys of theirs at the top.
 FOREIGN = {"services", "groups", "scrape_configs", "models", "sources", "on",
@@ -141,7 +144,8 @@ class Page:
             code = re.sub(r"(?m)(?:^|(?<=\s))#.*$",
                           lambda comment: " " * len(comment[0]), content)
             for call in CALL.finditer(code):
-                self.call(call, match.start(3))
+                if not NO_CALL.search(code[:call.start()]):
+                    self.call(call, match.start(3))
         if language == "yaml":
             self.yaml(content, match.start(3))
 
