@@ -68,6 +68,7 @@ struct source_spec {
 	const struct source_rename *renames;
 	size_t n_renames;
 	enum casing casing;
+	const char *casing_at; /* as exclude_at */
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };

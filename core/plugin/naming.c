@@ -81,11 +81,12 @@ static int naming_missing(const struct source_spec *source,
 		names[i] = s->columns[i].name;
 	near = nearest_name(own->from, names, s->n_columns);
 	error_set(err, ERROR_SCHEMA,
-		  "%s: table %s has no column \"%s\" that is read%s%s%s"
-		  ": correct the name, or leave the line out",
-		  own->at, source->table, own->from,
-		  near ? "; did you mean \"" : "", near ? near : "",
-		  near ? "\"?" : "");
+		  "%s: table %s has no column \"%s\" that is read", own->at,
+		  source->table, own->from);
+	if (near)
+		error_hint(err, "(did you mean \"%s\"?)", near);
+	else
+		error_hint(err, "correct the name, or leave the line out");
 	free(names);
 	return -ERROR_SCHEMA;
 }
@@ -141,7 +142,9 @@ static int naming_refuse(const struct source_spec *source,
 			 "%s: column \"%s\" of %s would be named \"%s\", "
 			 "%s" ERROR_FIX ": give it a name under "
 			 "source.rename, or leave it out under source.exclude",
-			 own && own->at ? own->at : "source.casing",
+			 own && own->at	     ? own->at
+			 : source->casing_at ? source->casing_at
+					     : "source.casing",
 			 column_source(c), source->table, c->name, why);
 }
 
@@ -149,10 +152,10 @@ static int naming_check_column(const struct source_spec *source,
 			       const struct schema *s, size_t column,
 			       struct error *err)
 {
-	const struct column *c = &s->columns[column];
+	const struct column *c = &s->columns[column], *other;
 	long first = schema_find(s, c->name);
 	char *why;
-	int rc = 0;
+	int rc;
 
 	if (c->source && !*c->name)
 		return naming_refuse(source, c, "which is no name", err);
@@ -163,10 +166,11 @@ static int naming_check_column(const struct source_spec *source,
 				     err);
 	if (first == (long)column)
 		return 0;
-	why = xstrfmt("as column \"%s\" is", column_source(&s->columns[first]));
 	/* The one that keeps its name is not at fault. */
-	rc = naming_refuse(source, c->source ? c : &s->columns[first], why,
-			   err);
+	other = c->source ? &s->columns[first] : c;
+	c = c->source ? c : &s->columns[first];
+	why = xstrfmt("as column \"%s\" is", column_source(other));
+	rc = naming_refuse(source, c, why, err);
 	free(why);
 	return rc;
 }

@@ -15,9 +15,17 @@ static char *naming_place(const struct option_context *ctx,
 {
 	const char *file = ctx->file->name;
 
-	return xstrfmt("%s:%d:%d: %s%s%s", file, at.line, at.column,
-		       ctx->path.data ? ctx->path.data : "", key ? "." : "",
-		       key ? key : "");
+	return xstrfmt("%s:%d:%d: %s.%s", file, at.line, at.column,
+		       ctx->path.data ? ctx->path.data : "", key);
+}
+
+/* The same for a key of the pipeline; NULL: the file does not say it. */
+static char *naming_place_of(struct option_context *ctx,
+			     const struct config_node *node, const char *path)
+{
+	const struct config_node *found = config_node_find(node, path);
+
+	return found ? naming_place(ctx, found->at, path) : NULL;
 }
 
 int settings_parse_renames(struct option_context *ctx,
@@ -62,9 +70,10 @@ void settings_release_naming(struct pipeline_settings *p)
 	}
 	free(p->renames);
 	free(p->exclude_at);
+	free(p->casing_at);
 	p->renames = NULL;
 	p->n_renames = 0;
-	p->exclude_at = NULL;
+	p->exclude_at = p->casing_at = NULL;
 }
 
 static bool naming_computes(const struct pipeline_settings *p, const char *name)
@@ -161,14 +170,11 @@ static int naming_check_exclude(struct option_context *ctx,
 				struct pipeline_settings *p)
 {
 	const struct config_node *list = config_node_find(node, NAMING_EXCLUDE);
-	size_t length;
 	int rc = 0;
 
 	if (!list || !p->exclude.n)
 		return 0;
-	length = option_path_push(ctx, NAMING_EXCLUDE);
-	p->exclude_at = naming_place(ctx, list->at, NULL);
-	option_path_pop(ctx, length);
+	p->exclude_at = naming_place_of(ctx, node, NAMING_EXCLUDE);
 	p->exclude_loose = list->inherited;
 	if (p->columns.n && !list->inherited)
 		return settings_fail(ctx, node, NAMING_EXCLUDE,
@@ -185,6 +191,7 @@ int settings_check_naming(struct option_context *ctx,
 {
 	int rc = naming_check_exclude(ctx, node, p);
 
+	p->casing_at = naming_place_of(ctx, node, "source.casing");
 	for (size_t i = 0; !rc && i < p->n_renames; i++)
 		rc = naming_check_rename(ctx, node, p, i);
 	return rc;

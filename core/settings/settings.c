@@ -80,6 +80,7 @@ void settings_source_spec(const struct pipeline_settings *p,
 		.renames = p->renames,
 		.n_renames = p->n_renames,
 		.casing = p->casing,
+		.casing_at = p->casing_at,
 	};
 }
 

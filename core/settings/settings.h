@@ -100,7 +100,8 @@ struct pipeline_settings {
 	char *where;
 	char *pre_check; /* SQL at the source; NULL: a run begins at once */
 	struct strlist exclude;
-	char *exclude_at; /* where the file says so; NULL: it does not */
+	/* Where the file says so; NULL: it does not. */
+	char *exclude_at, *casing_at;
 	struct source_rename *renames;
 	size_t n_renames;
 	struct strlist key;

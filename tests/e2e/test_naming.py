@@ -2,6 +2,7 @@
 the destination, in everything that writes, reads or compares them there."""
 
 import pathlib
+import re
 
 import pytest
 
@@ -138,3 +139,287 @@ def test_the_page_says_how_words_are_divided(tidemark, source,
                    .join(f'"{snake}" int' for _, snake in names) + ")")
     tidemark.run("--full-refresh")
     assert list(columns(destination))[1:] == [snake for _, snake in names]
+
+
+def replace_source(tidemark, **shape):
+    tidemark.pipelines["orders"]["source"] = {
+        "connection": "source", "table": "public.orders", **shape}
+    return tidemark.write_config()
+
+
+CONFIG_REFUSED = (
+    ({"rename": {"note": "_tidemark_x"}}, "_tidemark_"),
+    ({"rename": {"note": ""}}, "a name at the source"),
+    ({"rename": {"note": "x", "total": "x"}}, "another column is renamed"),
+    ({"rename": {"note": "x"}, "exclude": ["note"]}, "leaves the column out"),
+    ({"rename": {"note": "x"}, "columns": ["orderID", "updatedAt"]},
+     "not among source.columns"),
+    ({"exclude": ["note"], "columns": ["orderID"]}, "leave out one of them"),
+    ({"casing": "camel"}, "snake"),
+    ({"exclude": "note"}, "a list"),
+)
+SCHEMA_REFUSED = (
+    ({"rename": {"nota": "x"}}, 'did you mean "note"'),
+    ({"exclude": ["secrets"]}, 'did you mean "secret"'),
+    ({"rename": {"note": "total"}}, 'as column "total" is'),
+    ({"rename": {"total": "http_server_id"}, "casing": "snake"},
+     'as column "HTTPServerID" is'),
+    ({"exclude": ["orderID"]}, 'key column "orderID"'),
+    ({"rename": {"note": "TOTAL"}}, "one name to SQLite"),
+)
+
+
+@pytest.mark.parametrize("shape, words", CONFIG_REFUSED)
+def test_what_a_config_cannot_ask_for(tidemark, source, make_destination,
+                                      shape, words):
+    orders(tidemark, source, make_destination("sqlite"), **shape)
+    said = tidemark("run").expect(EXIT_CONFIG).err
+    assert words in said and "orders.source." in said, said
+    assert tidemark.config.rsplit("/", maxsplit=1)[-1] + ":" in said, said
+
+
+@pytest.mark.parametrize("command", ("run", "check"))
+@pytest.mark.parametrize("shape, words", SCHEMA_REFUSED)
+def test_names_that_the_table_refuses(tidemark, source, make_destination,
+                                      shape, words, command):
+    """Before anything is written, and by pipeline, table, column and place."""
+    make_orders(source, rows=3)
+    destination = make_destination("sqlite")
+    orders(tidemark, source, destination, **shape)
+    done = tidemark(command).expect(EXIT_SCHEMA)
+    said = done.err + done.out
+    assert words in said and "orders" in said, said
+    if "did you mean" in words or "as column" in words:
+        assert re.search(r"yaml:\d+:\d+: pipelines.orders.source", said), said
+    assert destination.tables() == []
+
+
+def test_two_columns_that_become_one(tidemark, source, make_destination):
+    source.execute('CREATE TABLE orders (id int PRIMARY KEY, "userId" int, '
+                   'user_id int, "%" int)')
+    destination = make_destination("postgres")
+    orders(tidemark, source, destination, "replace", "none", casing="snake")
+    said = tidemark("run").expect(EXIT_SCHEMA).err
+    assert '"userId"' in said and 'as column "user_id" is' in said, said
+    replace_source(tidemark, casing="snake", exclude=["user_id"])
+    assert "is no name" in tidemark("run").expect(EXIT_SCHEMA).err
+    replace_source(tidemark, casing="snake",
+                   rename={"user_id": "other", "%": "share"})
+    tidemark.run()
+    assert list(columns(destination)) == ["id", "user_id", "other", "share"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_name_that_changes_later(tidemark, source, make_destination, engine):
+    """It is a new column, filled by reading all rows; the old one is kept."""
+    destination = make_destination(engine)
+    make_orders(source)
+    orders(tidemark, source, destination, rename={"note": "a", "orderID": "id"})
+    tidemark.run()
+    before = here(source)
+    replace_source(tidemark, rename={"note": "b", "orderID": "id"})
+    tidemark.pipelines["orders"]["schema"] = {"on_new_column": "stop"}
+    tidemark.write_config()
+    assert '"b"' in tidemark("run").expect(EXIT_SCHEMA).err
+    del tidemark.pipelines["orders"]["schema"]
+    tidemark.write_config()
+    assert tidemark.run().pipeline()["rows_read"] == ROWS
+    kind = {"id": "int", "a": "text", "b": "text"}
+    found = destination.rows(f"{destination.schema}.orders", kind)
+    assert {row[0]: row[2] for row in found} == {
+        key: row[1] for key, row in before.items()}
+    looked = verify(tidemark)["orders"]
+    assert looked["equal"] and looked["kept"] == ["a"], looked
+    assert tidemark.run().pipeline()["rows_read"] == 0
+
+
+@pytest.mark.parametrize("engine", ("postgres", "duckdb", "mariadb"))
+def test_names_that_are_exchanged_later(tidemark, source, make_destination,
+                                        engine):
+    """No column is new then, and yet each has other values."""
+    destination = make_destination(engine)
+    make_orders(source)
+    orders(tidemark, source, destination, columns=[
+        "orderID", "note", "secret", "updatedAt"], rename={"orderID": "id"})
+    tidemark.run()
+    replace_source(tidemark, columns=["orderID", "note", "secret", "updatedAt"],
+                   rename={"orderID": "id", "note": "secret",
+                           "secret": "note"})
+    told = tidemark("check").expect(0).out
+    assert "the source of column" in told
+    assert tidemark.run().pipeline()["rows_updated"] == ROWS
+    found = destination.rows(f"{destination.schema}.orders",
+                             {"id": "int", "note": "text", "secret": "text"})
+    assert {row[1:] for row in found} == {
+        (f"hush {n}", f"note {n}") for n in range(1, ROWS + 1)}
+    assert verify(tidemark)["orders"]["equal"]
+
+
+def test_a_key_that_gets_another_name_later(tidemark, source,
+                                            make_destination):
+    for engine in ("postgres", "sqlite", "duckdb", "mariadb", "clickhouse"):
+        destination = make_destination(engine)
+        if not source.query("SELECT to_regclass('orders')")[0][0]:
+            make_orders(source)
+        orders(tidemark, source, destination, rename={"orderID": "id"})
+        tidemark("watermark", "reset", "orders")
+        tidemark.run("--full-refresh")
+        before = destination.rows(f"{destination.schema}.orders",
+                                  {"id": "int"})
+        replace_source(tidemark, rename={"orderID": "number"})
+        tidemark("run").expect(EXIT_SCHEMA)
+        tidemark("run", "--dry-run").expect(EXIT_SCHEMA)
+        assert destination.rows(f"{destination.schema}.orders",
+                                {"id": "int"}) == before
+        destination.execute(*(
+            ["DROP VIEW orders", "DROP TABLE orders_raw"]
+            if engine == "clickhouse" else ["DROP TABLE orders"]))
+        tidemark.run()
+        assert "number" in columns(destination)
+        assert verify(tidemark)["orders"]["equal"]
+
+
+def test_an_excluded_mark(tidemark, source, make_destination):
+    make_orders(source)
+    destination = make_destination("duckdb")
+    orders(tidemark, source, destination, exclude=["updatedAt", "secret"])
+    tidemark.run()
+    assert "updatedAt" not in columns(destination)
+    source.execute('UPDATE orders SET note = \'x\', "updatedAt" = '
+                   "'2024-05-01' WHERE \"orderID\" = 2")
+    assert tidemark.run().pipeline()["rows_updated"] == 1
+    assert verify(tidemark)["orders"]["equal"]
+
+
+def test_a_column_that_goes_and_comes_again(tidemark, source,
+                                            make_destination):
+    make_orders(source)
+    destination = make_destination("postgres")
+    orders(tidemark, source, destination, rename={"orderID": "id"},
+           casing="snake")
+    tidemark.run()
+    source.execute('ALTER TABLE orders DROP "HTTPServerID"')
+    tidemark.run()
+    source.execute('ALTER TABLE orders ADD "HTTPServerID" int DEFAULT 5')
+    tidemark.run()
+    found = destination.rows("public.orders", {"http_server_id": "int"})
+    assert {row[0] for row in found} == {5}
+    assert verify(tidemark)["orders"]["equal"]
+
+
+def test_a_masked_value_in_place_of_an_excluded_one(tidemark, source,
+                                                    make_destination):
+    make_orders(source)
+    destination = make_destination("sqlite")
+    orders(tidemark, source, destination, exclude=["secret"],
+           expressions={"secret": "md5(secret)"}, rename={"secret": "token"})
+    tidemark.run()
+    found = destination.rows("main.orders", {"token": "text"})
+    assert len(found) == ROWS and all(len(row[0]) == 32 for row in found)
+
+
+def test_gates_take_names_of_the_source(tidemark, source, make_destination):
+    make_orders(source)
+    destination = make_destination("sqlite")
+    orders(tidemark, source, destination, rename={"total": "amount"})
+    tidemark.pipelines["orders"]["gate"] = {"min": {"total": 0.5}}
+    said = tidemark.write_config()("run").expect(5).err
+    assert '"total"' in said
+    tidemark.pipelines["orders"]["gate"] = {"min": {"amount": 0.5}}
+    said = tidemark.write_config()("run").expect(EXIT_SCHEMA).err
+    assert '"amount"' in said
+
+
+def test_tables_without_the_column(tidemark, source, make_destination):
+    """Under defaults and in a wildcard; an override is meant for its table."""
+    source.execute("CREATE TABLE one (id int PRIMARY KEY, secret text, "
+                   '"someName" int)', "CREATE TABLE two (id int PRIMARY KEY)")
+    destination = make_destination("sqlite")
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    shape = {"exclude": ["secret"], "rename": {"someName": "name"}}
+    tidemark.pipeline("all", tables="public.*", source={
+        "connection": "source", **shape},
+        destination={"connection": "warehouse"}, load={"mode": "replace"})
+    tidemark.write_config().run()
+    assert list(columns(destination, "one")) == ["id", "name"]
+    assert list(columns(destination, "two")) == ["id"]
+    tidemark.pipelines["all"]["overrides"] = {
+        "public.two": {"source": {"exclude": ["secrets"]}}}
+    said = tidemark.write_config()("run").expect(EXIT_SCHEMA).err
+    assert "all.two" in said and "secrets" in said
+
+
+@pytest.mark.parametrize("engine", ("postgres", "clickhouse", "mysql"))
+def test_long_and_foreign_names(tidemark, source, make_destination, engine):
+    make_orders(source, rows=3)
+    destination = make_destination(engine)
+    name = 'größe "of" `it`, ' + ("é" if engine == "mysql" else "🐘")
+    orders(tidemark, source, destination,
+           rename={"note": name, "orderID": "ID"})
+    tidemark.run()
+    assert name in columns(destination)
+    assert verify(tidemark)["orders"]["equal"]
+    replace_source(tidemark, rename={"note": "x" * 100, "orderID": "ID"})
+    if engine == "clickhouse":
+        tidemark.run()
+    else:
+        assert "x" * 60 in tidemark("run").expect(EXIT_SCHEMA).err
+
+
+def test_loaded_at_and_soft_delete_keep_their_names(tidemark, source,
+                                                    make_destination):
+    make_orders(source)
+    destination = make_destination("sqlite")
+    orders(tidemark, source, destination, casing="snake",
+           rename={"note": "loadedAt"})
+    tidemark.pipelines["orders"]["load"]["loaded_at"] = "loadedAt"
+    assert "load.loaded_at" in tidemark.write_config()("run").expect(
+        EXIT_CONFIG).err
+    replace_source(tidemark, casing="snake", rename={"note": "n"})
+    tidemark.run()
+    assert "loadedAt" in columns(destination)
+
+
+def test_letters_and_replay_know_the_name(tidemark, source, make_destination):
+    """A dead letter's key is the target's; it comes back by it."""
+    make_orders(source)
+    destination = make_destination("postgres")
+    orders(tidemark, source, destination, rename={"orderID": "id"},
+           casing="snake")
+    tidemark.pipelines["orders"]["on_bad_row"] = "dead_letter"
+    tidemark.write_config().run()
+    destination.execute("ALTER TABLE orders ADD CHECK (remark <> 'bad')"
+                        if "remark" in columns(destination) else
+                        "ALTER TABLE orders ADD CHECK (note <> 'bad')")
+    source.execute('UPDATE orders SET note = \'bad\', "updatedAt" = '
+                   "'2024-05-01' WHERE \"orderID\" = 2")
+    assert tidemark.run().pipeline()["rows_dead_lettered"] == 1
+    letter = tidemark("dead-letters", "list", "--json").expect(0).json()[
+        "dead_letters"][0]
+    assert letter["key"] == {"id": 2}
+    assert verify(tidemark, "--json", expect=7)["orders"]["examples"][0][
+        "key"] == {"id": 2}
+    source.execute("UPDATE orders SET note = 'good' WHERE \"orderID\" = 2")
+    tidemark("dead-letters", "replay", letter["id"]).expect(0)
+    assert verify(tidemark)["orders"]["equal"]
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite"))
+def test_a_window_that_is_loaded_again(tidemark, source, make_destination,
+                                       engine):
+    make_orders(source)
+    destination = make_destination(engine)
+    orders(tidemark, source, destination, rename=RENAME | {
+        "updatedAt": "changed"}, casing="snake")
+    tidemark.run()
+    destination.execute("UPDATE orders SET remark = 'spoiled' WHERE id < 9")
+    tidemark("backfill", "orders", "--from", "2024-03-01 00:00:04+00", "--to",
+             "2024-03-01 00:00:07+00").expect(0)
+    spoiled = sorted(key for key, row in there(destination).items()
+                     if row[1] == "spoiled")
+    assert spoiled == [1, 2, 3, 7, 8]
+    tidemark("verify", "--since", "2024-03-01 00:00:07+00", "--repair").expect(
+        0)
+    assert {key for key, row in there(destination).items()
+            if row[1] == "spoiled"} == {1, 2, 3}
