@@ -122,6 +122,7 @@ const void *sqlite_bytes(struct sqlite_statement *st, int column, size_t *n);
  * (an overflow in the user's SQL) is a DATA error. */
 int sqlite_read(struct sqlite_statement *st, struct error *err);
 /* The type a result's column was declared with; NULL: it is no column. */
+const char *sqlite_column_title(struct sqlite_statement *st, int column);
 const char *sqlite_declared(struct sqlite_statement *st, int column);
 /* The table and column that a result's column passes on as they are, also
  * through views. *column is NULL if there is none or this library does not

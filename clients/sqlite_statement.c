@@ -159,6 +159,11 @@ int sqlite_parameters(struct sqlite_statement *st)
 	return sqlite3_bind_parameter_count(st->handle);
 }
 
+const char *sqlite_column_title(struct sqlite_statement *st, int column)
+{
+	return sqlite3_column_name(st->handle, column);
+}
+
 const char *sqlite_declared(struct sqlite_statement *st, int column)
 {
 	return sqlite3_column_decltype(st->handle, column);

@@ -4,6 +4,7 @@
 #include "clients/bigquery_reply.h"
 #include "connectors/bigquery/source.h"
 #include "connectors/common/names.h"
+#include "connectors/common/query.h"
 #include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -195,6 +196,52 @@ static void catalog_key(struct source_layout *l, const json_t *table)
 	}
 }
 
+static int catalog_query_names(struct bigquery_source *s,
+			       const struct source_table *t,
+			       struct strlist *names, struct error *err)
+{
+	struct bigquery_rows *rows = NULL;
+	struct error why = ERROR_INIT;
+	char *sql = query_select(t);
+	const struct bigquery_query query = { .sql = sql };
+	int rc = bigquery_only_reads(s->client, sql, &why);
+
+	if (!rc)
+		rc = bigquery_run(s->client, &query, 1, &rows, NULL, &why);
+	free(sql);
+	for (size_t i = 0; !rc && i < bigquery_rows_columns(rows); i++)
+		strlist_add(names,
+			    bigquery_reply_text(bigquery_rows_field(rows, i),
+						"name"));
+	bigquery_rows_free(rows);
+	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
+}
+
+static int catalog_look_query(struct bigquery_source *s,
+			      const struct source_spec *source,
+			      struct source_layout *out, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	struct query_columns q;
+	int rc;
+
+	free(s->created);
+	s->created = NULL;
+	query_table(&out->table, source->query, '`');
+	rc = catalog_query_names(s, &out->table, &names, err);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names, '`',
+					err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
+	rc = catalog_expressions(s, &q.spec, out, err);
+	query_columns_doubt(out);
+	query_columns_release(&q);
+	return rc;
+}
+
 int bigquery_source_look(struct paged_source *base,
 			 const struct source_spec *source,
 			 const struct watermark_spec *mark,
@@ -203,9 +250,12 @@ int bigquery_source_look(struct paged_source *base,
 	struct bigquery_source *s = (struct bigquery_source *)base;
 	json_t *table = NULL;
 	const json_t *fields;
-	int rc = catalog_find(s, source->table, &out->table, &table, err);
+	int rc;
 
 	(void)mark;
+	if (source->query)
+		return catalog_look_query(s, source, out, err);
+	rc = catalog_find(s, source->table, &out->table, &table, err);
 	if (rc)
 		return rc;
 	fields = json_object_get(json_object_get(table, "schema"), "fields");

@@ -3,6 +3,7 @@
 
 #include "connectors/clickhouse/source.h"
 #include "connectors/common/names.h"
+#include "connectors/common/query.h"
 #include "connectors/common/trouble.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -240,6 +241,49 @@ static int catalog_columns(struct clickhouse_source *s,
 	return rc;
 }
 
+static int catalog_query_names(struct clickhouse_source *s,
+			       const struct source_table *t,
+			       struct strlist *names, struct error *err)
+{
+	struct clickhouse_rows rows = { 0 };
+	struct error why = ERROR_INIT;
+	char *select = query_select(t);
+	char *sql = xstrfmt("DESCRIBE TABLE (%s)", select);
+	int rc = clickhouse_query(s->db, sql, NULL, &rows, &why);
+
+	free(select);
+	free(sql);
+	for (size_t i = 0; !rc && i < rows.n_rows; i++)
+		strlist_add(names, clickhouse_cell(&rows, i, 0));
+	clickhouse_rows_release(&rows);
+	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
+}
+
+static int catalog_look_query(struct clickhouse_source *s,
+			      const struct source_spec *source,
+			      struct source_layout *out, struct error *err)
+{
+	static const struct clickhouse_rows none;
+	struct strlist names = STRLIST_INIT;
+	struct query_columns q;
+	int rc;
+
+	query_table(&out->table, source->query, '`');
+	rc = catalog_query_names(s, &out->table, &names, err);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names, '`',
+					err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
+	catalog_index(out, &none);
+	rc = catalog_expressions(s, &q.spec, out, err);
+	query_columns_doubt(out);
+	query_columns_release(&q);
+	return rc;
+}
+
 int clickhouse_source_look(struct paged_source *base,
 			   const struct source_spec *source,
 			   const struct watermark_spec *mark,
@@ -247,9 +291,12 @@ int clickhouse_source_look(struct paged_source *base,
 {
 	struct clickhouse_source *s = (struct clickhouse_source *)base;
 	struct clickhouse_rows rows = { 0 };
-	int rc = catalog_find(s, source->table, &out->table, err);
+	int rc;
 
 	(void)mark;
+	if (source->query)
+		return catalog_look_query(s, source, out, err);
+	rc = catalog_find(s, source->table, &out->table, err);
 	if (!rc)
 		rc = catalog_columns(s, &out->table, &rows, err);
 	if (rc)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/query.h"
 #include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/duckdb/source.h"
@@ -290,6 +291,36 @@ static int catalog_computed(struct duckdb_source *s, struct source_layout *l,
 	return rc;
 }
 
+static int catalog_look_query(struct duckdb_source *s,
+			      const struct source_spec *source,
+			      struct source_layout *out, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	struct error why = ERROR_INIT;
+	struct paged_answer a = { 0 };
+	struct query_columns q;
+	int rc;
+
+	query_table(&out->table, source->query, '"');
+	rc = catalog_describe(s, &out->table, "*", "true", &a, &why);
+	if (rc)
+		rc = refuse_sql(QUERY_KEY, &why, err);
+	for (size_t i = 0; !rc && i < a.n_rows; i++)
+		strlist_add(&names, paged_cell(&a, i, 0));
+	paged_answer_release(&a);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names, '"',
+					err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
+	rc = catalog_expressions(s, &q.spec, out, err);
+	query_columns_doubt(out);
+	query_columns_release(&q);
+	return rc;
+}
+
 int duckdb_source_look(struct paged_source *base,
 		       const struct source_spec *source,
 		       const struct watermark_spec *mark,
@@ -297,8 +328,11 @@ int duckdb_source_look(struct paged_source *base,
 {
 	struct duckdb_source *s = (struct duckdb_source *)base;
 	struct paged_answer a = { 0 };
-	int rc = catalog_find(s, source->table, &out->table, err);
+	int rc;
 
+	if (source->query)
+		return catalog_look_query(s, source, out, err);
+	rc = catalog_find(s, source->table, &out->table, err);
 	if (!rc && out->table.view)
 		rc = duckdb_source_view_definition(s, &out->table, err);
 	if (!rc && out->table.view)

@@ -1,8 +1,11 @@
 #include "connectors/mysql/catalog.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/query.h"
+#include "connectors/common/trouble.h"
 #include "connectors/mysql/source.h"
 #include "core/data/table_name.h"
 
@@ -94,14 +97,59 @@ static int catalog_ask_ahead(struct mysql_source *c,
 	return rc ? rc : mysql_client_ask_ahead(c->db, &ahead, err);
 }
 
+static int catalog_query_names(struct mysql_client *db,
+			       const struct source_table *t,
+			       struct strlist *names, struct error *err)
+{
+	struct mysql_client_field *fields = NULL;
+	struct error why = ERROR_INIT;
+	unsigned long parameters = 0;
+	char *sql = query_select(t);
+	size_t n = 0;
+	int rc = mysql_client_describe(db, sql, &fields, &n, &parameters, &why);
+
+	free(sql);
+	for (size_t i = 0; !rc && i < n; i++)
+		strlist_add(names, fields[i].name);
+	mysql_client_fields_free(fields, n);
+	if (!rc && parameters)
+		rc = error_set(&why, ERROR_CONFIG, "a \"?\" outside of quotes");
+	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
+}
+
+static int catalog_look_query(struct mysql_client *db,
+			      const struct source_spec *source,
+			      struct source_layout *out, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	struct query_columns q;
+	int rc;
+
+	query_table(&out->table, source->query, '`');
+	rc = catalog_query_names(db, &out->table, &names, err);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names, '`',
+					err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	rc = mysql_source_columns_read(db, &q.spec, out, err);
+	query_columns_doubt(out);
+	query_columns_release(&q);
+	return rc;
+}
+
 int mysql_source_look(struct paged_source *base,
 		      const struct source_spec *source,
 		      const struct watermark_spec *mark,
 		      struct source_layout *out, struct error *err)
 {
 	struct mysql_client *db = ((struct mysql_source *)base)->db;
-	int rc = catalog_ask_ahead((struct mysql_source *)base, source, err);
+	int rc;
 
+	if (source->query)
+		return catalog_look_query(db, source, out, err);
+	rc = catalog_ask_ahead((struct mysql_source *)base, source, err);
 	if (!rc)
 		rc = mysql_source_table_find(db, source->table, &out->table,
 					     err);

@@ -224,16 +224,19 @@ int mysql_source_identity(struct connector *base,
 	struct mysql_source *c = (struct mysql_source *)base;
 	struct source_table table;
 	json_t *identity;
-	int rc = identity_ask_ahead(c, source->table, err);
+	int rc = source->query ? 0 : identity_ask_ahead(c, source->table, err);
 
-	if (!rc)
+	memset(&table, 0, sizeof(table));
+	if (!rc && source->query)
+		table.schema = xstrdup(mysql_client_database(c->db));
+	else if (!rc)
 		rc = mysql_source_table_find(c->db, source->table, &table, err);
 	if (rc)
 		return rc;
 	identity = json_pack("{s:s, s:s, s:s}", "engine", "mysql", "database",
 			     table.schema, "table", source->table);
 	rc = identity_server(c, identity, err);
-	if (!rc)
+	if (!rc && !source->query)
 		rc = identity_table(c, &table, identity, err);
 	mysql_client_forget_ahead(c->db);
 	source_table_release(&table);

@@ -41,6 +41,8 @@ int postgres_source_describe_ahead(struct postgres *c,
 				   struct error *err)
 {
 	pg_ahead_drop(c->pg);
+	if (source->query)
+		return 0;
 	pg_shared_allow(c->pg, true);
 	ahead_table(c, source, mark);
 	pg_shared_allow(c->pg, false);
@@ -56,15 +58,18 @@ int postgres_foresee(struct connector *base, const struct source_wish *wishes,
 
 	pg_many_begin(c->pg);
 	for (size_t i = 0; i < n; i++)
-		postgres_source_relation_ahead(c->pg, wishes[i].source->table);
+		if (!wishes[i].source->query)
+			postgres_source_relation_ahead(c->pg,
+						       wishes[i].source->table);
 	rc = pg_many_ask(c->pg, err);
 	if (rc)
 		return rc;
 	pg_many_begin(c->pg);
 	for (size_t i = 0; i < n; i++)
-		if (postgres_source_relation_ahead(c->pg,
+		if (!wishes[i].source->query &&
+		    postgres_source_relation_ahead(c->pg,
 						   wishes[i].source->table) !=
-		    RELATION_FOUND_LAST)
+			    RELATION_FOUND_LAST)
 			ahead_table(c, wishes[i].source, wishes[i].mark);
 	return pg_many_ask(c->pg, err);
 }

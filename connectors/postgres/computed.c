@@ -145,7 +145,8 @@ int postgres_source_computed_read(struct pg *pg, struct source_layout *l,
 	const char *params[] = { oid, mark->expression ? "" : mark->name };
 	int rc = 0;
 
-	if (relation->kind == RELATION_VIEW)
+	if (relation->kind == RELATION_VIEW &&
+	    relation->oid != RELATION_OF_QUERY)
 		rc = pg_query(pg, &r, computed_view_sql, "1ttt??", 2, params,
 			      err);
 	free(oid);

@@ -95,6 +95,10 @@ static int identity_table(struct postgres *c, const struct source_spec *source,
 		*oid = postgres_source_relation(&c->layout)->oid;
 		return 0;
 	}
+	if (source->query) {
+		*oid = RELATION_OF_QUERY;
+		return 0;
+	}
 	rc = postgres_source_relation_find(c->pg, source->table, &relation,
 					   &names, err);
 	if (rc)

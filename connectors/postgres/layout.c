@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "clients/pg_ahead.h"
+#include "connectors/common/query.h"
+#include "connectors/common/trouble.h"
 #include "connectors/postgres/columns.h"
 #include "connectors/postgres/computed.h"
 #include "connectors/postgres/indexes.h"
@@ -133,6 +135,45 @@ static int layout_check_constants(struct pg *pg, const struct source_layout *l,
 	return rc;
 }
 
+static int layout_query_names(struct pg *pg, const struct source_table *t,
+			      struct strlist *names, struct error *err)
+{
+	struct pg_field *fields = NULL;
+	struct error why = ERROR_INIT;
+	char *sql = query_select(t);
+	size_t n = 0;
+	int rc = pg_describe(pg, sql, &fields, &n, &why);
+
+	free(sql);
+	for (size_t i = 0; !rc && i < n; i++)
+		strlist_add(names, fields[i].name);
+	pg_fields_free(fields, n);
+	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
+}
+
+static int layout_look_query(struct pg *pg, const struct source_spec *source,
+			     struct source_layout *out, struct error *err)
+{
+	const struct relation relation = { .oid = RELATION_OF_QUERY,
+					   .kind = RELATION_VIEW };
+	struct strlist names = STRLIST_INIT;
+	struct query_columns q;
+	int rc;
+
+	query_table(&out->table, source->query, '"');
+	rc = layout_query_names(pg, &out->table, &names, err);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names, '"',
+					err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	rc = postgres_source_columns_read(pg, &relation, &q.spec, out, err);
+	query_columns_doubt(out);
+	query_columns_release(&q);
+	return rc;
+}
+
 static int layout_look(struct pg *pg, const struct source_spec *source,
 		       struct source_layout *out, struct error *err)
 {
@@ -155,8 +196,11 @@ static int layout_look(struct pg *pg, const struct source_spec *source,
 static int layout_find(struct pg *pg, const struct source_spec *source,
 		       struct source_layout *out, struct error *err)
 {
-	int rc = layout_look(pg, source, out, err);
+	int rc;
 
+	if (source->query)
+		return layout_look_query(pg, source, out, err);
+	rc = layout_look(pg, source, out, err);
 	if (rc || out->n_all > source->n_expressions)
 		return rc;
 	log_debug("%s: no columns were told; asked again", source->table);

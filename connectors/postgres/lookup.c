@@ -127,15 +127,18 @@ static int lookup_hash(struct postgres *c, bool on, struct error *err)
 
 static int lookup_begin(struct postgres *c, struct error *err)
 {
+	const struct source_table *t = &c->layout.table;
 	size_t n = lookup_left(c);
 	bool small = false;
+	char *from;
 	int rc;
 
 	if (c->pass.asked || !c->pass.scan->keys)
 		return 0;
-	rc = pg_explain_seems_small(c->pg, c->layout.table.sql,
-				    n < LOOKUP_KEYS ? n : LOOKUP_KEYS, &small,
-				    err);
+	from = xstrfmt("%s AS %s", t->sql, t->alias);
+	rc = pg_explain_seems_small(
+		c->pg, from, n < LOOKUP_KEYS ? n : LOOKUP_KEYS, &small, err);
+	free(from);
 	return rc ? rc : lookup_hash(c, small, err);
 }
 

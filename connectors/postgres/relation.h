@@ -19,6 +19,8 @@
 	"coalesce(nullif($1::oid, 0),\n"                                       \
 	"    nullif(current_setting('" RELATION_SETTING "', true), '')::oid)"
 #define RELATION_FOUND_LAST 0
+/* The oid that stands for a query: no table has it. */
+#define RELATION_OF_QUERY UINT32_MAX
 
 /* pg_class.relkind */
 enum relation_kind {

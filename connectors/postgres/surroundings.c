@@ -118,6 +118,8 @@ static char *surroundings_own_sql(const struct source_spec *source)
 {
 	struct strbuf sql = STRBUF_INIT;
 
+	if (source->query)
+		strbuf_addf(&sql, "%s\n", source->query);
 	if (source->where)
 		strbuf_addstr(&sql, source->where);
 	for (size_t i = 0; i < source->n_expressions; i++)

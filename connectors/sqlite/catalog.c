@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "connectors/common/names.h"
+#include "connectors/common/query.h"
 #include "connectors/common/tick.h"
 #include "connectors/common/trouble.h"
 #include "connectors/sqlite/source.h"
@@ -303,6 +304,48 @@ static void catalog_estimate(struct sqlite_source *s, struct source_table *t)
 	free(sql);
 }
 
+static int catalog_query_names(struct sqlite_source *s,
+			       const struct source_table *t,
+			       struct strlist *names, struct error *err)
+{
+	struct sqlite_statement *st = NULL;
+	struct error why = ERROR_INIT;
+	char *sql = query_select(t);
+	int rc = sqlite_prepare(s->db, &st, sql, &why);
+
+	free(sql);
+	if (!rc && sqlite_parameters(st))
+		rc = error_set(&why, ERROR_SCHEMA,
+			       "a \"?\" or \":name\" outside of quotes");
+	for (int i = 0; !rc && i < sqlite_columns(st); i++)
+		strlist_add(names, sqlite_column_title(st, i));
+	sqlite_finalize(st);
+	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
+}
+
+static int catalog_look_query(struct sqlite_source *s,
+			      const struct source_spec *source,
+			      struct source_layout *out, struct error *err)
+{
+	struct strlist names = STRLIST_INIT;
+	struct query_columns q;
+	int rc;
+
+	query_table(&out->table, source->query, '"');
+	rc = catalog_query_names(s, &out->table, &names, err);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names, '"',
+					err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
+	rc = catalog_expressions(s, &q.spec, out, err);
+	query_columns_doubt(out);
+	query_columns_release(&q);
+	return rc;
+}
+
 int sqlite_source_look(struct paged_source *base,
 		       const struct source_spec *source,
 		       const struct watermark_spec *mark,
@@ -310,8 +353,11 @@ int sqlite_source_look(struct paged_source *base,
 {
 	struct sqlite_source *s = (struct sqlite_source *)base;
 	struct paged_answer a = { 0 };
-	int rc = catalog_find(s, source->table, &out->table, err);
+	int rc;
 
+	if (source->query)
+		return catalog_look_query(s, source, out, err);
+	rc = catalog_find(s, source->table, &out->table, err);
 	if (!rc && out->table.view)
 		rc = sqlite_source_view_definition(s, &out->table, err);
 	if (!rc)

@@ -122,7 +122,8 @@ static int option_check_required(struct option_context *ctx,
 		return 0;
 	for (table = option_row(table); table; table = option_row(table + 1))
 		if (table->flags & OPTION_REQUIRED &&
-		    !config_node_entry(node, table->name))
+		    !config_node_entry(node, table->name) &&
+		    !(table->unless && config_node_entry(node, table->unless)))
 			return option_missing(ctx, table, node);
 	return 0;
 }

@@ -63,6 +63,7 @@ struct option {
 	size_t offset, size; /* the field's; size 0: not stored */
 	const char *default_text; /* as a user would write it; NULL: none */
 	const char *example; /* for "missing" errors; NULL: none */
+	const char *unless; /* required only where this key is not; or NULL */
 	const char
 		*expects; /* describes the value if the type says too little */
 	const char *doc; /* one or two sentences */

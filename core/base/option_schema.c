@@ -166,7 +166,8 @@ json_t *option_json_schema(const struct option *table, unsigned flags)
 	for (table = option_row(table); table; table = option_row(table + 1)) {
 		json_object_set_new(properties, table->name,
 				    option_schema(table, flags));
-		if (table->flags & OPTION_REQUIRED && !(flags & OPTION_PARTIAL))
+		if (table->flags & OPTION_REQUIRED && !table->unless &&
+		    !(flags & OPTION_PARTIAL))
 			json_array_append_new(required,
 					      json_string(table->name));
 	}

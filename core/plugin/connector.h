@@ -49,6 +49,9 @@ enum zero_dates { ZERO_DATES_ERROR, ZERO_DATES_NULL };
  * the calls. */
 struct source_spec {
 	const char *table; /* as written: schema.table */
+	/* A SELECT in place of the table; NULL: none. `table` is then a name
+	 * for messages. */
+	const char *query;
 	const struct strlist *columns; /* empty: all */
 	/* Replace or add columns. */
 	const struct source_expression *expressions;

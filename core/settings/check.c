@@ -335,6 +335,33 @@ static int settings_check_loaded_at(struct option_context *ctx,
 	return 0;
 }
 
+/* A table, or a query that gets a name for messages. */
+static int settings_check_query(struct option_context *ctx,
+				const struct config_node *node,
+				struct pipeline_settings *p)
+{
+	static const char path[] = "source.query";
+
+	if (!p->query)
+		return 0;
+	if (p->source_table)
+		return settings_fail(ctx, node, path,
+				     "stands in place of a table; leave out "
+				     "source.table");
+	if (!p->query[strspn(p->query, " \t\r\n")])
+		return settings_fail(ctx, node, path, "must not be empty");
+	if (p->strategy == STRATEGY_XMIN)
+		return settings_fail(ctx, node, path,
+				     "the rows of a query have no xmin; use "
+				     "timestamp or sequence, or load: {mode: "
+				     "replace}");
+	if (p->mode == LOAD_UPDATE)
+		return settings_fail(ctx, node, path,
+				     "load mode update reads a table");
+	p->source_table = xstrfmt("query of %s", p->name);
+	return 0;
+}
+
 static int settings_check_hook(struct option_context *ctx,
 			       const struct config_node *node, const char *path,
 			       const struct strlist *statements)
@@ -360,6 +387,8 @@ int settings_check_pipeline(struct option_context *ctx,
 		rc = settings_resolve(ctx, s, node, "destination.connection",
 				      in->destination_name, &p->destination);
 	if (!rc)
+		rc = settings_check_query(ctx, node, p);
+	if (!rc && !p->query)
 		rc = settings_check_table(ctx, node, "source.table",
 					  p->source_table);
 	if (!rc)

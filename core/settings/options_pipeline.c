@@ -43,7 +43,7 @@ static const struct option_choice casing_choices[] = {
 	{ NULL, 0, false },
 };
 
-/* options_wildcard.c takes all rows but the first two. */
+/* options_wildcard.c takes all rows but the first three. */
 const struct option source_options[] = {
 	{ .name = "connection",
 	  .type = OPTION_TEXT,
@@ -55,9 +55,17 @@ const struct option source_options[] = {
 	  .type = OPTION_TEXT,
 	  .flags = OPTION_REQUIRED,
 	  OPTION_FIELD(struct pipeline_input, p.source_table),
+	  .unless = "query",
 	  .expects = "a table as schema.table",
 	  .doc = "Taken literally; a name with a dot, a quote or a space is "
 		 "quoted as in SQL: `'sales.\"Order.Lines\"'`." },
+	{ .name = "query",
+	  .type = OPTION_TEXT,
+	  OPTION_FIELD(struct pipeline_input, p.query),
+	  .expects = "a SELECT",
+	  .doc = "One SELECT in place of a table. `key` and `watermark.column` "
+		 "name columns of its result. The guarantee is at most `lag`, "
+		 "but in mode `replace`. Qualify the names of tables." },
 	{ .name = "columns",
 	  .type = OPTION_LIST,
 	  OPTION_FIELD(struct pipeline_input, p.columns),

@@ -18,7 +18,7 @@ static const struct option wildcard_source_options[] = {
 	  OPTION_FIELD(struct wildcard_input, in.source_name),
 	  .expects = "the name of a connection",
 	  .doc = "One of `connections`." },
-	{ .name = NULL, .table = source_options + 2 },
+	{ .name = NULL, .table = source_options + 3 },
 };
 
 static const struct option wildcard_destination_options[] = {

@@ -66,6 +66,7 @@ void settings_source_spec(const struct pipeline_settings *p,
 {
 	*out = (struct source_spec){
 		.table = p->source_table,
+		.query = p->query,
 		.columns = &p->columns,
 		.expressions = p->expressions,
 		.n_expressions = p->n_expressions,

@@ -93,7 +93,9 @@ struct pipeline_settings {
 	const char *origin;
 	const struct connection *source; /* owned by settings */
 	const struct connection *destination; /* owned by settings */
+	/* With a query the first is a name for messages. */
 	char *source_table, *destination_table;
+	char *query; /* the source's, in place of a table; or NULL */
 	struct strlist columns;
 	struct source_expression *expressions;
 	size_t n_expressions;

@@ -32,6 +32,8 @@ static void ledger_add_shape(struct strbuf *sb,
 			     const struct pipeline_settings *p)
 {
 	ledger_add(sb, p->source_table);
+	if (p->query)
+		ledger_add(sb, p->query);
 	ledger_add(sb, p->destination_table);
 	ledger_add_list(sb, &p->columns);
 	for (size_t i = 0; i < p->n_expressions; i++) {

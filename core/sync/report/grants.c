@@ -47,7 +47,9 @@ static int list_source(const struct pipeline_settings *p,
 	settings_watermark_spec(p, &mark);
 	part->has_users = !rc && ops->grants;
 	if (part->has_users)
-		rc = ops->grants(p->source, &spec, &mark, &asked, &part->grants,
+		/* Nobody knows which tables a query reads. */
+		rc = ops->grants(p->source, p->query ? NULL : &spec,
+				 p->query ? NULL : &mark, &asked, &part->grants,
 				 err);
 	return rc;
 }

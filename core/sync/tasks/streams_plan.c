@@ -148,6 +148,8 @@ size_t streams_count(const struct run *r, const char **why)
 	*why = r->p->hooks.before.n ? "load.before comes in front of its "
 				      "first row"
 				    : streams_why_run(r);
+	if (!*why && r->p->query)
+		*why = "a query is run once";
 	if (!*why)
 		*why = streams_why_table(r);
 	if (*why)
