@@ -15,8 +15,8 @@
 /* The source, with the columns of its query among the expressions. */
 struct query_columns {
 	struct source_spec spec;
-	struct source_expression *expressions; /* those of the query, owned */
-	size_t n; /* of them; the user's own follow */
+	struct source_expression *expressions; /* the query's first */
+	size_t n; /* the query's, with owned texts; the user's follow */
 };
 
 /* `t` stands for the query. */

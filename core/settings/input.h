@@ -65,7 +65,8 @@ extern const struct option pipeline_options[]; /* struct pipeline_input */
 extern const struct option wildcard_options[]; /* struct wildcard_input */
 
 /* Tables inside pipeline_options. */
-extern const struct option source_options[], watermark_options[];
+extern const struct option source_options[], watermark_options[],
+	load_options[];
 /* The same: what guards a pipeline's rows and servers. */
 extern const struct option gate_options[], on_bad_row_options[], pace_options[],
 	retry_options[], alert_options[];
