@@ -9,6 +9,7 @@ import poison
 import workload
 from bench import (EXIT_ACCESS, EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_SCHEMA,
                    check_accounting, items_settings, sync_items)
+from servers import CANARY
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 MODES = ("upsert", "append", "delete_insert", "replace")
@@ -168,6 +169,20 @@ def test_every_source_shows_its_statements(tidemark, make_source,
     indexed = strategy != "xmin" and kind != "duckdb"
     assert bool(read[0]["index"]) == indexed, read
     assert read[0]["plan"].startswith("a scan: DuckDB") == (kind == "duckdb")
+
+
+def test_a_secret_in_an_expression(tidemark, source, make_destination, work_dir):
+    """Its statement is shown, and the mask's key is not."""
+    path = work_dir / "holds-secret"
+    path.write_text(CANARY)
+    path.chmod(0o600)
+    workload.create_items(source, rows=20)
+    sync_items(tidemark, source, make_destination("sqlite"), "timestamp")
+    tidemark.pipelines["items"]["source"]["expressions"] = {
+        "masked": f"md5('${{file:{path}}}' || id)"}
+    tidemark.write_config()
+    result = tidemark("run", "--dry-run", "--json").expect(EXIT_OK)
+    assert "md5('***'" in result.out
 
 
 @pytest.mark.parametrize("engine", ENGINES)
