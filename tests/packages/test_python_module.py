@@ -4,6 +4,7 @@ It is used by the interpreter of the tests, out of the unpacked wheel.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import workload
 from bench import sync_items
+from builds import ROOT
 from servers import PATIENCE
 
 pytestmark = pytest.mark.xdist_group("wheel")
@@ -92,6 +94,32 @@ def test_results_come_back_and_differences_raise(module, tidemark, make_source,
     assert caught.value.code == 7
     assert caught.value.result["pipelines"][0]["missing"] == 1
     module.verify("items", config=config, flags=["--repair", "--yes"])
+
+
+def test_the_page_s_example_runs_as_it_stands(
+        module, tidemark, make_source, make_destination, monkeypatch, capsys):
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    example, = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    source, destination = make_source("sqlite"), make_destination("sqlite")
+    workload.create_items(source, rows=5)
+    sync_items(tidemark, source, destination, "timestamp", name="orders")
+    monkeypatch.chdir(tidemark.dir)
+    told = {}
+    exec(example, told)
+    assert told["runs"]["runs"][0]["pipeline"] == "orders"
+    assert capsys.readouterr().out == ""
+    destination.execute("DELETE FROM items WHERE id = 3")
+    exec(example, told)
+    assert "'id': 3" in capsys.readouterr().out.replace('"', "'")
+
+
+def test_the_page_lists_each_exception(module):
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    for name in module.__all__:
+        if name != "__version__":
+            assert re.search(rf"\b{name}\b", page), name
+    for code, kind in module._errors.BY_CODE.items():
+        assert re.search(rf"\b{code}\s+`{kind.__name__}`", page), kind
 
 
 def test_errors_of_the_program_are_told(module, tmp_path):
