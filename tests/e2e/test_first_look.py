@@ -228,3 +228,16 @@ def test_a_load_is_not_bounded_by_them(tidemark, source, make_destination):
     said = tidemark("copy", url(source), url(destination), "--table",
                     "public.items", "--limit", "5").expect(EXIT_CONFIG)
     assert "first look" in said.err and destination.tables() == []
+
+
+def test_a_table_that_is_loaded_whole(tidemark, source, make_destination):
+    """A run would compare it first. A look at some rows does not."""
+    workload.create_items(source, rows=300)
+    sync_items(tidemark, source, make_destination("postgres"), "none",
+               "replace")
+    tidemark.run()
+    for limit in (9, 300):
+        done = tidemark("run", "--dry-run", "--limit", str(limit),
+                        "--json").expect(0).pipeline()
+        assert done["rows_read"] == limit
+        assert done["outcome"] == "stopped"
