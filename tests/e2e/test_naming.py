@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from bench import EXIT_CONFIG, EXIT_SCHEMA
+import workload
+from bench import EXIT_CONFIG, EXIT_SCHEMA, items_settings
 from looks import verify
 
 ENGINES = ("postgres", "mariadb", "sqlite", "duckdb", "clickhouse", "bigquery")
@@ -423,3 +424,95 @@ def test_a_window_that_is_loaded_again(tidemark, source, make_destination,
         0)
     assert {key for key, row in there(destination).items()
             if row[1] == "spoiled"} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("engine", ("mariadb", "mysql", "sqlite", "duckdb"))
+def test_each_source_leaves_out_and_renames(tidemark, make_source,
+                                            make_destination, engine):
+    source, destination = make_source(engine), make_destination("postgres")
+    workload.create_items(source, rows=ROWS)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    settings = items_settings(source, destination, "timestamp")
+    settings["source"].update(
+        exclude=["payload", "document", "ratio"],
+        rename={"id": "number", "updated_at": "changed"},
+        expressions={"name": "upper(name)"})
+    tidemark.pipeline("items", **settings).write_config()
+    workload.settle(source)
+    tidemark.run("--verify")
+    assert columns(destination, "items") == [
+        "number", "name", "amount", "quantity", "active", "born", "seq",
+        "changed"]
+    workload.touch_items(source, "id IN (3, 4)")
+    tidemark.run("--verify")
+    destination.execute("DELETE FROM items WHERE number = 9",
+                        "UPDATE items SET name = 'spoiled' WHERE number = 8")
+    found = verify(tidemark, expect=7)["items"]
+    assert (found["missing"], found["different"]) == (1, 1)
+    tidemark("verify", "--repair").expect(0)
+    assert verify(tidemark)["items"]["equal"]
+    settings["source"]["exclude"].append("gone")
+    tidemark.write_config()
+    assert '"gone"' in tidemark("run").expect(EXIT_SCHEMA).err
+
+
+@pytest.mark.parametrize("strategy", ("timestamp", "xmin"))
+def test_bounds_and_windows_by_names_of_the_source(
+        tidemark, source, make_destination, strategy):
+    """gate.min_rows counts key and mark alone; xmin's windows go by the key."""
+    make_orders(source)
+    destination = make_destination("duckdb")
+    orders(tidemark, source, destination, strategy=strategy, casing="snake",
+           rename={"orderID": "id", "updatedAt": "changed"})
+    tidemark.pipelines["orders"]["gate"] = {"min_rows": ROWS}
+    tidemark.write_config().run()
+    del tidemark.pipelines["orders"]["gate"]
+    tidemark.write_config()
+    destination.execute("UPDATE orders SET note = 'spoiled' WHERE id < 9")
+    window = (["--from", "3", "--to", "5"] if strategy == "xmin" else
+              ["--from", "2024-03-01 00:00:03+00",
+               "--to", "2024-03-01 00:00:05+00"])
+    tidemark("backfill", "orders", *window).expect(0)
+    found = destination.rows("main.orders", {"id": "int", "note": "text"})
+    assert sorted(key for key, note in found if note == "spoiled") == [
+        1, 2, 5, 6, 7, 8]
+
+
+def test_mode_update_between_two_tables(tidemark, source, make_destination):
+    make_orders(source)
+    destination = make_destination("postgres")
+    orders(tidemark, source, destination, rename=RENAME, casing="snake")
+    tidemark.run()
+    destination.execute("UPDATE orders SET remark = 'x', secret = 'x'")
+    tidemark.pipelines["fill"] = {
+        **tidemark.pipelines["orders"], "load": {"mode": "update"}}
+    tidemark.pipelines["fill"]["source"] = {
+        "connection": "source", "table": "public.orders", "rename": RENAME,
+        "casing": "snake", "columns": ["orderID", "updatedAt", "note"]}
+    tidemark.write_config().run("fill")
+    found = destination.rows("public.orders",
+                             {"remark": "text", "secret": "text"})
+    assert {row[0] for row in found} == {f"note {n}"
+                                         for n in range(1, ROWS + 1)}
+    assert {row[1] for row in found} == {"x"}
+
+
+@pytest.mark.parametrize("other_address", (False, True))
+def test_one_table_has_one_name_for_a_column(tidemark, source, other_address):
+    make_orders(source, rows=3)
+    connection = source.connection()
+    tidemark.connect("source", connection)
+    tidemark.connect("warehouse", {**connection, "url": connection[
+        "url"].replace("127.0.0.1", "localhost")} if other_address
+        else connection)
+    tidemark.pipeline(
+        "orders",
+        source={"connection": "source", "table": "public.orders",
+                "columns": ["orderID", "updatedAt", "note"],
+                "rename": {"note": "secret"}},
+        destination={"connection": "warehouse", "table": "public.orders"},
+        watermark={"strategy": "timestamp", "column": "updatedAt"},
+        load={"mode": "update"})
+    said = tidemark.write_config()("run").expect(EXIT_CONFIG).err
+    assert "same table" in said and "expressions" in said, said
