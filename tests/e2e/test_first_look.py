@@ -16,7 +16,7 @@ from bench import EXIT_CONFIG, EXIT_SCHEMA, PASSWORD_VARIABLE, sync_items
 from test_naming import NAMES, make_orders, orders
 
 ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
-ROWS = 2000
+ROWS = 1000
 
 
 def lines(result):
@@ -69,6 +69,7 @@ def test_rows_in_order(tidemark, make_source, engine):
     assert nothing_is_kept(tidemark)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_text_keys_have_one_order(tidemark, make_source, engine):
     source = make_source(engine)
@@ -185,6 +186,7 @@ LOOKS = [(engine, strategy) for engine in ("postgres", "mariadb", "duckdb")
          for strategy in ("timestamp", "sequence")]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("engine, strategy", LOOKS)
 def test_a_bounded_dry_run(tidemark, make_source, make_destination, engine,
                            strategy):
