@@ -205,6 +205,7 @@ def test_several_streams(tidemark, source, make_destination):
     assert log(destination) == [("after", 2000)]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine, statement, words", (
     ("postgres", "BEGIN", "leaves a transaction open"),
     ("mariadb", "BEGIN", "leaves a transaction open"),

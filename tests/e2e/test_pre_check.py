@@ -44,6 +44,7 @@ def state(tidemark):
     return tidemark("status", "--json").pipeline()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_waits_until_it_is_told_to_read(tidemark, place,
                                               make_destination, engine):

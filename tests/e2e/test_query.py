@@ -70,6 +70,7 @@ def loaded(destination):
         "id": "int", "twice": "int", "name": "text"}))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_join(tidemark, shop, make_destination, engine):
     source, destination = shop(engine), make_destination("sqlite")
@@ -99,7 +100,7 @@ def test_a_join(tidemark, shop, make_destination, engine):
     assert (1, 15, "Ada") in loaded(destination)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_other_ways_to_read_it(tidemark, shop, make_destination, engine):
     """By a number; whole, without a key; with columns and conditions."""
