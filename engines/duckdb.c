@@ -33,7 +33,7 @@ const struct engine engine_duckdb = {
 	.schema = "main",
 	.words = duckdb_words,
 	.absent = "(to get it: install Debian's package tidemark-duckdb; or "
-		  "`pip install tidemark`, which has it; or "
+		  "Tidemark's wheel, which has it; or "
 		  "`tools/get-duckdb DIR`, then build with "
 		  "-Dduckdb_root=DIR; or put the module into a directory of "
 		  "$TIDEMARK_PLUGIN_PATH)",

@@ -119,7 +119,7 @@ def test_a_missing_module_says_where_to_get_it(wheel_tidemark, installed,
                               "--table", "items")
         done.expect(EXIT_CONFIG)
         assert missing.name in done.err, done
-        assert "`pip install tidemark`" in done.err, done
+        assert "tidemark-duckdb; or Tidemark's wheel" in done.err, done
     finally:
         installed.tree.run("mv", "/aside", missing)
 

@@ -38,6 +38,6 @@ def main() -> None:
             os.execv(PROGRAM, ["tidemark", *sys.argv[1:]])
         except OSError as error:
             why = (f"cannot run {PROGRAM}: {error.strerror}. This wheel is for "
-                   f"another system, or damaged: install it again")
+                   f"another system, or damaged: install its file again")
     sys.stderr.write(f"tidemark: {why}\n")
     sys.exit(2)
