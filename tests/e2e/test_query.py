@@ -70,7 +70,7 @@ def loaded(destination):
         "id": "int", "twice": "int", "name": "text"}))
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_join(tidemark, shop, make_destination, engine):
     source, destination = shop(engine), make_destination("sqlite")
