@@ -151,7 +151,8 @@ static bool layout_excludes(const struct source_spec *source, const char *name)
 	return source->exclude && strlist_has(source->exclude, name);
 }
 
-/* A name that is misspelled would let the column through. */
+/* The columns of a query are expressions, and none takes another's place. A
+ * name that is misspelled would let the column through. */
 static int layout_check_exclude(const struct source_layout *l,
 				const struct source_spec *source,
 				struct error *err)
@@ -159,7 +160,8 @@ static int layout_check_exclude(const struct source_layout *l,
 	size_t n = source->exclude ? source->exclude->n : 0;
 
 	for (size_t i = 0; i < n && !source->exclude_loose; i++)
-		if (!source_column_find(l, source->exclude->items[i], false))
+		if (!source_column_find(l, source->exclude->items[i],
+					source->query != NULL))
 			return layout_missing(
 				l,
 				source->exclude_at ? source->exclude_at
@@ -186,7 +188,11 @@ static int layout_choose(struct source_layout *l,
 			rc = layout_take(l, l->all[i].name, source->table, err);
 	}
 	for (size_t i = 0; !rc && i < l->n_all; i++) {
-		if (l->all[i].expression && layout_find(l, l->all[i].name) < 0)
+		const struct source_column *c = &l->all[i];
+		bool out = source->query && !chosen &&
+			   layout_excludes(source, c->name);
+
+		if (c->expression && !out && layout_find(l, c->name) < 0)
 			l->columns[l->n_columns++] = &l->all[i];
 	}
 	if (!rc && !l->n_columns)

@@ -118,7 +118,7 @@ static int naming_check_excluded(const struct source_spec *source,
 	for (size_t i = 0; i < n; i++) {
 		long at = schema_find(s, source->exclude->items[i]);
 
-		if (at >= 0 && !s->columns[at].expression)
+		if (at >= 0 && (source->query || !s->columns[at].expression))
 			return error_set(
 				err, ERROR_CONFIG,
 				"%s: the engine %s does not leave out column "

@@ -519,3 +519,29 @@ def test_one_table_has_one_name_for_a_column(tidemark, source, other_address):
         load={"mode": "update"})
     said = tidemark.write_config()("run").expect(EXIT_CONFIG).err
     assert "same table" in said and "expressions" in said, said
+
+
+@pytest.mark.parametrize("engine", ("postgres", "sqlite"))
+def test_a_query_has_columns_too(tidemark, make_source, make_destination,
+                                 engine):
+    source, destination = make_source(engine), make_destination("duckdb")
+    workload.create_items(source, rows=ROWS)
+    tidemark.connect("source", source.connection())
+    tidemark.connect("warehouse", destination.connection())
+    shape = {"exclude": ["secret"], "casing": "snake",
+             "rename": {"n": "name"}}
+    tidemark.pipeline(
+        "items", source={
+            "connection": "source", **shape,
+            "query": 'SELECT id AS "itemId", name AS n, name AS secret FROM '
+                     f"{source.schema}.items"},
+        destination={"connection": "warehouse", "table": "main.items"},
+        key=["itemId"], load={"mode": "replace"})
+    tidemark.write_config().run()
+    assert list(columns(destination, "items")) == ["item_id", "name"]
+    assert verify(tidemark)["items"]["equal"]
+    shown = tidemark("copy", "items", "-", "--limit", "1").expect(0).out
+    assert shown.startswith('{"item_id":1,"name":"item 1')
+    tidemark.pipelines["items"]["source"]["exclude"] = ["secrets"]
+    said = tidemark.write_config()("run").expect(EXIT_SCHEMA).err
+    assert 'did you mean "secret"' in said
