@@ -203,7 +203,7 @@ int copy_show(const struct arguments *args, struct error *err)
 		.ctx = &shown,
 	};
 	const struct pipeline_settings *p;
-	struct settings s;
+	struct settings s = { 0 };
 	int code = show_check_flags(args, err);
 
 	row_values_show(arguments_has(args, "row-values"));
