@@ -2,8 +2,8 @@
 
 tools/setup makes the tree once. Each test writes into a layer of its own above
 it, which a mount namespace holds. The namespace, and with it the mounts, end
-with the process that holds it. The network is the machine's own, so that
-servers of the tests answer on 127.0.0.1.
+with the process that holds it, which ends with the tests at the latest. The
+network is the machine's own, so that servers of the tests answer on 127.0.0.1.
 """
 
 import pathlib
@@ -43,8 +43,9 @@ class CleanTree:
         self.place = pathlib.Path(place)
         self.place.mkdir(exist_ok=True)
         self.holder = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c",
-             MOUNT, "sh", str(self.place), str(tree or lower())],
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount",
+             "--propagation", "private", "sh", "-c", MOUNT, "sh",
+             str(self.place), str(tree or lower())],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         if self.holder.stdout.readline() != "ready\n":
