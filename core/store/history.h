@@ -100,7 +100,8 @@ int store_batch_save(struct store *s, const struct batch_record *b,
 		     struct error *err);
 /* In the transaction that gives the pipeline's lease to another: no attempt
  * that is RUNNING can be. Each is set to FAILED, "killed" when its process is
- * surely gone, else "lost". */
+ * surely gone, else "lost". The newest is FAILED, too, when it was to be
+ * followed by another. */
 int store_attempts_close(struct store *s, const char *pipeline,
 			 struct error *err);
 /* Forget runs and attempts that began more than `keep_us` ago, but for the

@@ -191,6 +191,13 @@ static const char close_run_sql[] =
 	"  SELECT 1 FROM attempts AS a\n"
 	"  WHERE a.run_id = runs.run_id AND a.state = 'RUNNING')";
 
+/* Another try was to come, and never came. */
+static const char close_retried_sql[] =
+	"UPDATE attempts SET outcome = 'failed'\n"
+	"WHERE pipeline = $1 AND outcome = 'retried'\n"
+	"  AND seq = (SELECT max(a.seq) FROM attempts AS a\n"
+	"             WHERE a.pipeline = $1)";
+
 static const char old_sql[] =
 	"SELECT 1 FROM attempts WHERE started_at < $1 LIMIT 1";
 
@@ -292,41 +299,31 @@ int store_attempts_close(struct store *s, const char *pipeline,
 	for (size_t i = 0; !rc && i < running.attempts.n; i++)
 		rc = history_close(s, &running.attempts.items[i],
 				   running.gone[i], err);
+	if (!rc)
+		rc = store_exec(s, close_retried_sql, &pipeline, 1, err);
 	attempt_list_release(&running.attempts);
 	free(running.gone);
 	return rc;
 }
 
-/* One that did nothing, as its neighbours: the next in the same five minutes.
- */
-#define THIN_IDLE(a)                                                           \
-	a ".outcome IN ('caught_up', 'waiting') AND " a ".batches = 0\n"
+/* One that did nothing, and its neighbours did it in the same way: the next in
+ * the same five minutes. */
 static const char thin_sql[] =
 	"DELETE FROM attempts WHERE started_at >= $1 AND started_at < $2\n"
-	"  AND " THIN_IDLE(
-		"attempts") "  AND EXISTS (SELECT 1 FROM attempts AS n\n"
-			    "    WHERE n.pipeline = attempts.pipeline "
-			    "AND " THIN_IDLE(
-				    "n") "      AND n.started_at / 300000000 = "
-					 "attempts.started_at / 300000000\n"
-					 "      AND n.seq = (SELECT min(m.seq) "
-					 "FROM attempts AS m\n"
-					 "        WHERE m.pipeline = "
-					 "attempts.pipeline\n"
-					 "          AND m.seq > "
-					 "attempts.seq))\n"
-					 "  AND EXISTS (SELECT 1 FROM attempts "
-					 "AS p\n"
-					 "    WHERE p.pipeline = "
-					 "attempts.pipeline AND " THIN_IDLE(
-						 "p") "      AND p.seq = "
-						      "(SELECT max(m.seq) FROM "
-						      "attempts AS m\n"
-						      "        WHERE "
-						      "m.pipeline = "
-						      "attempts.pipeline\n"
-						      "          AND m.seq < "
-						      "attempts.seq))";
+	"  AND outcome IN ('caught_up', 'waiting') AND batches = 0\n"
+	"  AND EXISTS (SELECT 1 FROM attempts AS n\n"
+	"    WHERE n.pipeline = attempts.pipeline AND n.batches = 0\n"
+	"      AND n.outcome = attempts.outcome\n"
+	"      AND n.started_at / 300000000 = attempts.started_at / 300000000\n"
+	"      AND n.seq = (SELECT min(m.seq) FROM attempts AS m\n"
+	"        WHERE m.pipeline = attempts.pipeline\n"
+	"          AND m.seq > attempts.seq))\n"
+	"  AND EXISTS (SELECT 1 FROM attempts AS p\n"
+	"    WHERE p.pipeline = attempts.pipeline AND p.batches = 0\n"
+	"      AND p.outcome = attempts.outcome\n"
+	"      AND p.seq = (SELECT max(m.seq) FROM attempts AS m\n"
+	"        WHERE m.pipeline = attempts.pipeline\n"
+	"          AND m.seq < attempts.seq))";
 
 int store_history_thin(struct store *s, int64_t keep_us, int64_t span_us,
 		       struct error *err)

@@ -68,6 +68,23 @@ static void closes_attempts(void **state)
 	check_run_state(p, "r-killed", "FAILED");
 	check_run_state(p, "r-lost", "FAILED");
 	check_run_state(p, "r-done", "SUCCEEDED");
+	/* The try that was to follow never came; the earlier one's did. */
+	done.outcome = (char *)"retried";
+	done.state = (char *)"FAILED";
+	done.attempt_id = (char *)"first";
+	place_save(s, &done);
+	done.attempt_id = (char *)"second";
+	place_save(s, &done);
+	assert_int_equal(store_attempts_close(s, "orders", &err), 0);
+	got = place_list(s, "orders", 10);
+	for (size_t i = 0; i < got.n; i++) {
+		if (!strcmp(got.items[i].attempt_id, "first"))
+			assert_string_equal(got.items[i].outcome, "retried");
+		if (!strcmp(got.items[i].attempt_id, "second"))
+			assert_string_equal(got.items[i].outcome, "failed");
+	}
+	assert_int_equal(got.n, 5);
+	attempt_list_release(&got);
 	store_close(s);
 }
 
@@ -326,6 +343,19 @@ static void thins(void **state)
 	for (size_t i = 0; i < got.n; i++)
 		assert_string_equal(got.items[i].attempt_id,
 				    kept[ARRAY_SIZE(kept) - 1 - i]);
+	attempt_list_release(&got);
+	place_sql(*state, "DELETE FROM attempts");
+	/* The only one that worked stays, among those that waited. */
+	for (int64_t i = 0; i < 5; i++)
+		save_idle(s, (const char *[]){ "f", "w1", "c", "w2", "w3" }[i],
+			  begin + i,
+			  (const char *[]){ "failed", "waiting", "caught_up",
+					    "waiting", "waiting" }[i],
+			  0);
+	assert_int_equal(
+		store_history_thin(s, US_PER_DAY / 2, US_PER_DAY, &err), 0);
+	got = place_list(s, NULL, 100);
+	assert_int_equal(got.n, 5);
 	attempt_list_release(&got);
 	place_sql(*state, "DELETE FROM attempts");
 	store_close(s);

@@ -225,6 +225,53 @@ def test_sleeper_is_failed_until_another_has_caught_up(
         ("FAILED", "state"), ("SUCCEEDED", None)]
 
 
+def test_sleeper_that_had_not_begun_breaks_nothing(
+        tidemark_failpoints, source, make_destination, make_state):
+    """Another has worked since it lost its lease."""
+    tidemark, destination = tidemark_failpoints, make_destination("sqlite")
+    state = make_state(tidemark, "sqlite")
+    workload.create_items(source, rows=9)
+    sync_items(tidemark, source, destination, "timestamp")
+    sleeper = tidemark.start("run", "--json", failpoints="lease_taken=stop@1")
+    wait_for(sleeper.stopped, what="its lease")
+    time.sleep(3.5)  # more than the lease
+    tidemark.long_lease().run()
+    assert standing(tidemark) == ("ok", None)
+    sleeper.signal(signal.SIGCONT)
+    woken = sleeper.wait().expect(EXIT_STATE).pipeline()
+    assert woken["outcome"] == "busy"
+    assert standing(tidemark) == ("ok", None)
+    assert [each[:2] for each in state.attempts()] == [("SUCCEEDED", None)]
+
+
+def test_killed_between_two_tries_is_failed_until_another_has_caught_up(
+        tidemark_failpoints, source, make_destination, make_state):
+    tidemark, destination = tidemark_failpoints, make_destination("sqlite")
+    state = make_state(tidemark, "sqlite")
+    workload.create_items(source, rows=9)
+    sync_items(tidemark, source, destination, "timestamp",
+               retry={"attempts": 1000, "backoff": "1s"})
+    tidemark.run()
+    address = tidemark.connections["source"]["url"]
+    tidemark.connections["source"]["url"] = "postgresql://ann@127.0.0.1:1/x"
+    tidemark.write_config()
+    run = tidemark.start("run")
+    wait_for(lambda: state.query("SELECT 1 FROM {t}attempts "
+                                 "WHERE outcome = 'retried'"), what="a try")
+    run.kill()
+    run.wait()
+    wait_for(lambda: standing(tidemark) == ("failing", "transient"),
+             what="the end of its lease")
+    tidemark.connections["source"]["url"] = address
+    other = tidemark.long_lease().start("run", "--json",
+                                        failpoints="run_recorded=stop@1")
+    wait_for(other.stopped, what="its begin")
+    assert standing(tidemark) == ("failing", "transient")
+    other.signal(signal.SIGCONT)
+    other.wait().expect(EXIT_OK)
+    assert standing(tidemark) == ("ok", None)
+
+
 def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
                                           make_destination, make_state):
     """It is stopped inside its transaction, with the row locked: the next one

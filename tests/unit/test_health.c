@@ -72,6 +72,7 @@ static void test_names_the_run_that_made_it_so(void **state)
 {
 	struct standing s = { .of = { { .known = false } } };
 	const struct health_facts leased = { .leased = true };
+	struct health h;
 
 	(void)state;
 	fails(&s);
@@ -86,6 +87,13 @@ static void test_names_the_run_that_made_it_so(void **state)
 	s.of[STANDING_NEWEST].attempt_id = (char *)"newest";
 	assert_string_equal(judge(&s, leased).attempt_id, "a");
 	assert_string_equal(judge(&s, leased).run_id, "r");
+	/* Nor is one that waits. */
+	set(&s, STANDING_NEWEST, "SUCCEEDED", "waiting", AGO(1));
+	s.of[STANDING_NEWEST].attempt_id = (char *)"newest";
+	h = judge(&s, (struct health_facts){
+			      .waiting = { "pre_check", "too early", 0 } });
+	assert_int_equal(h.state, HEALTH_WAITING);
+	assert_string_equal(h.attempt_id, "a");
 }
 
 static void test_never_run(void **state)

@@ -49,6 +49,7 @@ struct run_result {
 	bool located; /* the window's start, and so run_id, is known */
 	bool recorded; /* the ledger knows the attempt */
 	bool lost; /* its lease ran out before it came to its end */
+	bool overtaken; /* another has had its lease since */
 	bool unrecorded; /* a chunk's: it has its own place in the store */
 	bool aside; /* rows by their keys, not those past the mark */
 	int64_t retries[ERROR_CODES]; /* new tries, by what went wrong */

@@ -211,7 +211,8 @@ static const struct standing_attempt *health_run(const struct health_facts *f,
 	if (state == HEALTH_FAILING && of[STANDING_FAILED].known &&
 	    !health_is_cut_off(f->standing, f->leased))
 		return &of[STANDING_FAILED];
-	if (state == HEALTH_OK && of[STANDING_MENDED].known)
+	if ((state == HEALTH_OK || state == HEALTH_WAITING) &&
+	    of[STANDING_MENDED].known)
 		return &of[STANDING_MENDED];
 	return &of[STANDING_NEWEST];
 }

@@ -243,9 +243,13 @@ static void pipeline_find_holder(struct run_context *c, struct run_result *out)
 	if (c->store &&
 	    !store_lease_get(c->store, pipeline_lease(c), &held, &now,
 			     &ignored) &&
-	    held && (!own->holder || strcmp(own->holder, now.holder) != 0)) {
-		json_decref(out->held_by);
-		out->held_by = lease_json(&now);
+	    now.holder &&
+	    (!own->holder || strcmp(own->holder, now.holder) != 0)) {
+		out->overtaken = true;
+		if (held) {
+			json_decref(out->held_by);
+			out->held_by = lease_json(&now);
+		}
 	}
 	lease_release(&now);
 }
@@ -259,6 +263,13 @@ static void pipeline_clear_letters(struct run_context *c)
 	if (c->over.n)
 		store_letters_delete(c->store, &c->over, &ignored);
 	dead_letter_list_release(&c->over);
+}
+
+/* One that had not begun, and another has had the lease since: on record behind
+ * that one's runs it would break what they have mended. */
+static bool pipeline_is_history(const struct run_result *out)
+{
+	return out->lost && out->overtaken && !out->recorded;
 }
 
 /* With the lease; what is done with it is on record. */
@@ -291,7 +302,8 @@ static int pipeline_held(struct run_context *c, struct run_result *out,
 		out->lost = lease_keeper_check(&c->keeper, &lost) != 0;
 	}
 	out->elapsed_us = clock_monotonic_us() - out->begun_us;
-	if (ledger_end(c->store, out, rc ? NULL : err) && !rc)
+	if (!pipeline_is_history(out) &&
+	    ledger_end(c->store, out, rc ? NULL : err) && !rc)
 		rc = -(int)err->code;
 	return rc;
 }
