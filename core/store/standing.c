@@ -9,7 +9,8 @@
 #define STANDING_COLUMNS                                                       \
 	"a.attempt_id, a.run_id, a.state, a.outcome, a.started_at,\n"          \
 	"  a.ended_at, a.heartbeat_at, a.error_code, a.error_message, "        \
-	"a.paused"
+	"a.paused, "                                                           \
+	"CASE WHEN " WINDOW_ONLY " THEN 0 ELSE 1 END"
 
 /* Rows by their keys: the mark behind them is left open. */
 #define WINDOW_ONLY                                                            \
@@ -77,6 +78,7 @@ static int standing_note(void *ctx, const char *const *values,
 		.error_code = xstrdup(values[8]),
 		.error_message = xstrdup(values[9]),
 		.paused = xstrdup(values[10]),
+		.aside = store_number_of(values[11]) != 0,
 	};
 	return 0;
 }
@@ -85,7 +87,7 @@ int store_standing_get(struct store *s, const char *pipeline,
 		       struct standing *out, struct error *err)
 {
 	memset(out, 0, sizeof(*out));
-	return store_run(s, standing_sql, &pipeline, 1, "tttttttt???",
+	return store_run(s, standing_sql, &pipeline, 1, "tttttttt???t",
 			 standing_note, out, err);
 }
 

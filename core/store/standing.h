@@ -26,6 +26,7 @@ enum standing_role {
 /* Owned texts; times in µs since 1970, 0: not yet. */
 struct standing_attempt {
 	bool known; /* false: no such attempt, and the other members are 0 */
+	bool aside; /* it says nothing, as above */
 	char *attempt_id, *run_id;
 	char *state, *outcome; /* as in an attempt of history.h */
 	int64_t started_at, ended_at, heartbeat_at;

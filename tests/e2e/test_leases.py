@@ -272,6 +272,23 @@ def test_killed_between_two_tries_is_failed_until_another_has_caught_up(
     assert standing(tidemark) == ("ok", None)
 
 
+def test_a_repair_that_is_killed_says_nothing(
+        tidemark_failpoints, source, make_destination, make_state):
+    """So no run behind it seems to mend anything."""
+    tidemark, destination = tidemark_failpoints, make_destination("sqlite")
+    state = make_state(tidemark, "sqlite")
+    workload.create_items(source, rows=9)
+    sync_items(tidemark, source, destination, "timestamp")
+    tidemark.run()
+    destination.execute("DELETE FROM items WHERE id = 7")
+    repair = tidemark.start("verify", "--repair",
+                            failpoints="run_recorded=kill@1")
+    assert repair.wait().code == -signal.SIGKILL
+    wait_for(lambda: tidemark("status", "--json").pipeline()["lease"] is None,
+             what="the end of its lease")
+    assert standing(tidemark) == ("ok", None)
+
+
 def test_backend_of_a_paused_run_is_ended(tidemark_failpoints, source,
                                           make_destination, make_state):
     """It is stopped inside its transaction, with the row locked: the next one

@@ -192,6 +192,9 @@ static void test_cut_off(void **state)
 	assert_string_equal(h.error_code, "lost");
 	h = judge(&s, (struct health_facts){ .leased = true });
 	assert_int_equal(h.state, HEALTH_OK);
+	/* A repair, or a replay. */
+	s.of[STANDING_NEWEST].aside = true;
+	assert_int_equal(plain(&s).state, HEALTH_OK);
 }
 
 static void test_another_try(void **state)

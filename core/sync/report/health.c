@@ -41,12 +41,13 @@ static bool health_is_retried(const struct standing_attempt *a)
 	return a->known && !strcmp(a->outcome, "retried");
 }
 
-/* A run records its end, and gives the lease back behind that. */
+/* A run records its end, and gives the lease back behind that. One that loaded
+ * rows by their keys is no run. */
 bool health_is_cut_off(const struct standing *standing, bool leased)
 {
 	const struct standing_attempt *newest = &standing->of[STANDING_NEWEST];
 
-	return !leased &&
+	return !leased && !newest->aside &&
 	       (health_is_running(newest) || health_is_retried(newest));
 }
 
