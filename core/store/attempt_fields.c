@@ -46,6 +46,7 @@ static const struct attempt_field {
 	{ FIELD_SERVER, offsetof(struct attempt, error_message) },
 	{ FIELD_SERVER, offsetof(struct attempt, paused) },
 	{ FIELD_NUMBER, offsetof(struct attempt, progress) },
+	{ FIELD_NUMBER, offsetof(struct attempt, aside) },
 };
 
 void attempt_to_texts(const struct attempt *a, struct field_texts *out)

@@ -9,7 +9,7 @@
 #include "core/store/history.h"
 #include "core/store/session.h"
 
-#define ATTEMPT_FIELDS 27
+#define ATTEMPT_FIELDS 28
 
 #define ATTEMPT_COLUMNS                                                        \
 	"attempt_id, run_id, pipeline, tenant, state, outcome, host, pid, "    \
@@ -17,10 +17,10 @@
 	"rows_read, rows_inserted, rows_updated, rows_unchanged, "             \
 	"rows_deleted, rows_dead_lettered, watermark_before, "                 \
 	"watermark_after, guarantee, guarantee_reason, error_code, "           \
-	"error_message, paused, progress"
+	"error_message, paused, progress, aside"
 
 /* Shapes that they are read as, see clients/answer.h. */
-#define ATTEMPT_SHAPE "ttttttttttttttttttt??tt???t"
+#define ATTEMPT_SHAPE "ttttttttttttttttttt??tt???tt"
 
 struct field_texts {
 	const char *values[ATTEMPT_FIELDS];

@@ -53,6 +53,8 @@ struct attempt {
 	char *error_code, *error_message; /* NULL unless FAILED */
 	char *paused; /* its present hold, JSON text, or NULL */
 	int64_t progress; /* in its window, in millionths; -1: not known */
+	int64_t aside; /* 1: it read something else than what is past the mark
+			*/
 };
 struct attempt_list {
 	struct attempt *items;

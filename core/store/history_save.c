@@ -32,7 +32,7 @@ static const char save_attempt_sql[] =
 	"INSERT INTO attempts (" ATTEMPT_COLUMNS ", process_start, seq)\n"
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,\n"
 	"        $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,\n"
-	"        $26, $27, $28, (SELECT coalesce(max(a.seq), 0) + 1\n"
+	"        $26, $27, $28, $29, (SELECT coalesce(max(a.seq), 0) + 1\n"
 	"              FROM attempts AS a WHERE a.pipeline = $3))\n"
 	"ON CONFLICT (attempt_id) DO UPDATE SET\n"
 	"  state = excluded.state, outcome = excluded.outcome,\n"

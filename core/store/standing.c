@@ -10,11 +10,10 @@
 	"a.attempt_id, a.run_id, a.state, a.outcome, a.started_at,\n"          \
 	"  a.ended_at, a.heartbeat_at, a.error_code, a.error_message, "        \
 	"a.paused, "                                                           \
-	"CASE WHEN " WINDOW_ONLY " THEN 0 ELSE 1 END"
+	"a.aside"
 
-/* Rows by their keys: the mark behind them is left open. */
-#define WINDOW_ONLY                                                            \
-	"(a.watermark_before IS NULL OR a.watermark_after IS NOT NULL)"
+/* Rows by their keys, or a window of the past, say nothing. */
+#define WINDOW_ONLY "a.aside = 0"
 #define HAS_WORKED                                                             \
 	"(a.outcome = 'caught_up'\n"                                           \
 	"  OR (a.outcome = 'stopped' AND a.batches > 0)) AND " WINDOW_ONLY

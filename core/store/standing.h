@@ -3,9 +3,9 @@
  * tell it, however long the history is.
  *
  * An attempt worked if it caught up, or was stopped with batches behind it. One
- * that loaded rows by their keys (`dead-letters replay`, `verify --repair`)
- * says nothing, nor does one that was retried. One whose lease was lost has
- * failed.
+ * that loaded rows by their keys (`dead-letters replay`, `verify --repair`) or
+ * a window of the past (`runs replay`) says nothing, nor does one that was
+ * retried. One whose lease was lost has failed.
  */
 #ifndef TIDEMARK_CORE_STORE_STANDING_H
 #define TIDEMARK_CORE_STORE_STANDING_H

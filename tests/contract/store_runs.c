@@ -373,6 +373,7 @@ static void save_end(struct store *s, const char *id, const char *outcome,
 	a.batches = batches;
 	a.watermark_before = (char *)"{}";
 	a.watermark_after = (char *)mark;
+	a.aside = !mark;
 	a.error_code = (char *)(failed ? "access" : NULL);
 	a.error_message = (char *)(failed ? id : NULL);
 	place_save(s, &a);

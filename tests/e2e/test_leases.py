@@ -12,7 +12,7 @@ import pytest
 import ends
 import oracle
 import workload
-from bench import (EXIT_CONFIG, EXIT_OK, EXIT_STATE, Tidemark, sync_items,
+from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_STATE, Tidemark, sync_items,
                    written)
 from oracle import ITEMS, check_items
 from servers import wait_for
@@ -286,6 +286,25 @@ def test_a_repair_that_is_killed_says_nothing(
     assert repair.wait().code == -signal.SIGKILL
     wait_for(lambda: tidemark("status", "--json").pipeline()["lease"] is None,
              what="the end of its lease")
+    assert standing(tidemark) == ("ok", None)
+
+
+def test_a_replay_of_the_past_mends_nothing(tidemark, source,
+                                            make_destination):
+    destination = make_destination("sqlite")
+    workload.create_items(source, rows=9)
+    sync_items(tidemark, source, destination, "timestamp")
+    first = tidemark.run().pipeline()["run_id"]
+    destination.execute(
+        "CREATE TRIGGER spoil BEFORE INSERT ON items WHEN NEW.id > 9 "
+        "BEGIN SELECT RAISE(ABORT, 'no'); END")
+    workload.fill_items(source, 10, 12, stamp="now()")
+    workload.settle(source)
+    tidemark("run").expect(EXIT_DATA)
+    tidemark("runs", "replay", first).expect(EXIT_OK)
+    assert standing(tidemark) == ("failing", "data")
+    destination.execute("DROP TRIGGER spoil")
+    tidemark.run()
     assert standing(tidemark) == ("ok", None)
 
 

@@ -132,6 +132,7 @@ static void ledger_attempt(struct attempt *a, const struct run_result *r,
 	/* The source was not looked at past the mark: nobody may take this
 	 * attempt for one that has caught up with it. */
 	a->watermark_after = r->aside ? NULL : r->watermark_after;
+	a->aside = r->elsewhere;
 	a->guarantee = (char *)guarantee_name(r->guarantee);
 	a->guarantee_reason = r->guarantee_reason;
 	a->paused = r->paused_text;

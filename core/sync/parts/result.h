@@ -52,6 +52,7 @@ struct run_result {
 	bool overtaken; /* another has had its lease since */
 	bool unrecorded; /* a chunk's: it has its own place in the store */
 	bool aside; /* rows by their keys, not those past the mark */
+	bool elsewhere; /* aside, or a window of the past: the mark stays */
 	int64_t retries[ERROR_CODES]; /* new tries, by what went wrong */
 	/* The attempts before this one; below are the sums. */
 	struct run_counts earlier;

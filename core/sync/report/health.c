@@ -41,8 +41,8 @@ static bool health_is_retried(const struct standing_attempt *a)
 	return a->known && !strcmp(a->outcome, "retried");
 }
 
-/* A run records its end, and gives the lease back behind that. One that loaded
- * rows by their keys is no run. */
+/* A run records its end, and gives the lease back behind that. A repair
+ * or a replay is no run. */
 bool health_is_cut_off(const struct standing *standing, bool leased)
 {
 	const struct standing_attempt *newest = &standing->of[STANDING_NEWEST];

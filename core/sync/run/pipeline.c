@@ -386,6 +386,7 @@ int pipeline_run(const struct pipeline_settings *p, struct store *store,
 	out->begun_us = clock_monotonic_us();
 	pipeline_new_attempt(out);
 	out->aside = task_has(task, TASK_BY_KEYS);
+	out->elsewhere = !task_has(task, TASK_MOVES_MARK);
 	out->unrecorded = task_has(task, TASK_OWN_LEASE);
 	if (task->holder)
 		snprintf(c.keeper.holder, sizeof(c.keeper.holder), "%s",
