@@ -202,7 +202,8 @@ static const char old_sql[] =
 	"SELECT 1 FROM attempts WHERE started_at < $1 LIMIT 1";
 
 /* $1: what began before is old. The newest of a pipeline stays: `status` and
- * `runs` show it however long ago it was. */
+ * `runs` show it however long ago it was. So does a failure that nothing has
+ * mended: it fails still. */
 static const char prune_batches_sql[] =
 	"DELETE FROM batches WHERE attempt_id IN (\n"
 	"  SELECT attempt_id FROM attempts AS a WHERE a.started_at < $1\n"
@@ -214,7 +215,9 @@ static const char prune_attempts_sql[] =
 	"DELETE FROM attempts WHERE started_at < $1\n"
 	"  AND EXISTS (SELECT 1 FROM attempts AS n\n"
 	"              WHERE n.pipeline = attempts.pipeline\n"
-	"                AND n.seq > attempts.seq)";
+	"                AND n.seq > attempts.seq\n"
+	"                AND (attempts.outcome <> 'failed' OR n.aside = 0\n"
+	"                     AND n.outcome IN ('failed', 'caught_up')))";
 
 static const char prune_runs_sql[] =
 	"DELETE FROM runs WHERE created_at < $1 AND NOT EXISTS (\n"

@@ -244,6 +244,21 @@ static void prunes(void **state)
 	assert_int_equal(store_history_prune(s, 1, &err), 0);
 	assert_int_equal(count_runs(s, NULL, NULL, 10), 2);
 	place_sql(*state, "DELETE FROM attempts WHERE attempt_id = 'lonely'");
+	/* One that fails does so until it has been mended, however long. */
+	for (int64_t i = 0; i < 3; i++) {
+		a = attempt_of((const char *[]){ "f", "w1", "w2" }[i], "waits");
+		a.pipeline = (char *)"waits";
+		a.state = (char *)(i ? "SUCCEEDED" : "FAILED");
+		a.outcome = (char *)(i ? "waiting" : "failed");
+		a.started_at = clock_now_us() - (9 - i) * US_PER_DAY;
+		place_save(s, &a);
+	}
+	assert_int_equal(store_history_prune(s, US_PER_DAY, &err), 0);
+	got = place_list(s, "waits", 10);
+	assert_int_equal(got.n, 2);
+	assert_string_equal(got.items[1].attempt_id, "f");
+	attempt_list_release(&got);
+	place_sql(*state, "DELETE FROM attempts WHERE pipeline = 'waits'");
 	store_close(s);
 }
 
