@@ -196,10 +196,10 @@ static void catalog_key(struct source_layout *l, const json_t *table)
 	}
 }
 
-static int catalog_query_names(struct bigquery_source *s,
-			       const struct source_table *t,
+static int catalog_query_names(void *ctx, const struct source_table *t,
 			       struct strlist *names, struct error *err)
 {
+	struct bigquery_source *s = ctx;
 	struct bigquery_rows *rows = NULL;
 	struct error why = ERROR_INIT;
 	char *sql = query_select(t);
@@ -217,30 +217,22 @@ static int catalog_query_names(struct bigquery_source *s,
 	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
 }
 
-static int catalog_look_query(struct bigquery_source *s,
-			      const struct source_spec *source,
+static int catalog_read_query(void *ctx, const struct source_spec *spec,
 			      struct source_layout *out, struct error *err)
 {
-	struct strlist names = STRLIST_INIT;
-	struct query_columns q;
-	int rc;
+	struct bigquery_source *s = ctx;
 
 	free(s->created);
 	s->created = NULL;
-	query_table(&out->table, source->query, '`');
-	rc = catalog_query_names(s, &out->table, &names, err);
-	if (!rc)
-		rc = query_columns_take(&q, source, &out->table, &names, '`',
-					err);
-	strlist_release(&names);
-	if (rc)
-		return rc;
-	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
-	rc = catalog_expressions(s, &q.spec, out, err);
-	query_columns_doubt(out);
-	query_columns_release(&q);
-	return rc;
+	out->all = xcalloc(spec->n_expressions + 1, sizeof(*out->all));
+	return catalog_expressions(s, spec, out, err);
 }
+
+static const struct query_engine catalog_queries = {
+	.quote = '`',
+	.names = catalog_query_names,
+	.read = catalog_read_query,
+};
 
 int bigquery_source_look(struct paged_source *base,
 			 const struct source_spec *source,
@@ -254,7 +246,7 @@ int bigquery_source_look(struct paged_source *base,
 
 	(void)mark;
 	if (source->query)
-		return catalog_look_query(s, source, out, err);
+		return query_look(&catalog_queries, s, source, out, err);
 	rc = catalog_find(s, source->table, &out->table, &table, err);
 	if (rc)
 		return rc;

@@ -241,10 +241,10 @@ static int catalog_columns(struct clickhouse_source *s,
 	return rc;
 }
 
-static int catalog_query_names(struct clickhouse_source *s,
-			       const struct source_table *t,
+static int catalog_query_names(void *ctx, const struct source_table *t,
 			       struct strlist *names, struct error *err)
 {
+	struct clickhouse_source *s = ctx;
 	struct clickhouse_rows rows = { 0 };
 	struct error why = ERROR_INIT;
 	char *select = query_select(t);
@@ -259,30 +259,21 @@ static int catalog_query_names(struct clickhouse_source *s,
 	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
 }
 
-static int catalog_look_query(struct clickhouse_source *s,
-			      const struct source_spec *source,
+static int catalog_read_query(void *ctx, const struct source_spec *spec,
 			      struct source_layout *out, struct error *err)
 {
 	static const struct clickhouse_rows none;
-	struct strlist names = STRLIST_INIT;
-	struct query_columns q;
-	int rc;
 
-	query_table(&out->table, source->query, '`');
-	rc = catalog_query_names(s, &out->table, &names, err);
-	if (!rc)
-		rc = query_columns_take(&q, source, &out->table, &names, '`',
-					err);
-	strlist_release(&names);
-	if (rc)
-		return rc;
-	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
+	out->all = xcalloc(spec->n_expressions + 1, sizeof(*out->all));
 	catalog_index(out, &none);
-	rc = catalog_expressions(s, &q.spec, out, err);
-	query_columns_doubt(out);
-	query_columns_release(&q);
-	return rc;
+	return catalog_expressions(ctx, spec, out, err);
 }
+
+static const struct query_engine catalog_queries = {
+	.quote = '`',
+	.names = catalog_query_names,
+	.read = catalog_read_query,
+};
 
 int clickhouse_source_look(struct paged_source *base,
 			   const struct source_spec *source,
@@ -295,7 +286,7 @@ int clickhouse_source_look(struct paged_source *base,
 
 	(void)mark;
 	if (source->query)
-		return catalog_look_query(s, source, out, err);
+		return query_look(&catalog_queries, s, source, out, err);
 	rc = catalog_find(s, source->table, &out->table, err);
 	if (!rc)
 		rc = catalog_columns(s, &out->table, &rows, err);

@@ -11,8 +11,15 @@
 /* A name that no table has. */
 #define QUERY_ALIAS "tidemark_query"
 
+/* The source, with the columns of its query among the expressions. */
+struct query_columns {
+	struct source_spec spec;
+	struct source_expression *expressions; /* the query's first */
+	size_t n; /* the query's, with owned texts; the user's follow */
+};
+
 /* The query may end in a comment: the line's end closes it. */
-void query_table(struct source_table *t, const char *query, char quote)
+static void query_table(struct source_table *t, const char *query, char quote)
 {
 	struct strbuf alias = STRBUF_INIT;
 
@@ -61,11 +68,21 @@ static int query_check_name(const struct strlist *names, size_t at,
 	return 0;
 }
 
-int query_columns_take(struct query_columns *out,
-		       const struct source_spec *source,
-		       const struct source_table *t,
-		       const struct strlist *names, char quote,
-		       struct error *err)
+static void query_columns_release(struct query_columns *q)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		free(q->expressions[i].name);
+		free(q->expressions[i].sql);
+	}
+	free(q->expressions);
+	memset(q, 0, sizeof(*q));
+}
+
+static int query_columns_take(struct query_columns *out,
+			      const struct source_spec *source,
+			      const struct source_table *t,
+			      const struct strlist *names, char quote,
+			      struct error *err)
 {
 	int rc = 0;
 
@@ -93,18 +110,26 @@ int query_columns_take(struct query_columns *out,
 	return rc;
 }
 
-void query_columns_release(struct query_columns *q)
+int query_look(const struct query_engine *e, void *ctx,
+	       const struct source_spec *source, struct source_layout *out,
+	       struct error *err)
 {
-	for (size_t i = 0; i < q->n; i++) {
-		free(q->expressions[i].name);
-		free(q->expressions[i].sql);
-	}
-	free(q->expressions);
-	memset(q, 0, sizeof(*q));
-}
+	struct strlist names = STRLIST_INIT;
+	struct query_columns q;
+	int rc;
 
-void query_columns_doubt(struct source_layout *l)
-{
-	for (size_t i = 0; i < l->n_all; i++)
-		xassign(&l->all[i].computed, TICK_OTHERS);
+	query_table(&out->table, source->query, e->quote);
+	rc = e->names(ctx, &out->table, &names, err);
+	if (!rc)
+		rc = query_columns_take(&q, source, &out->table, &names,
+					e->quote, err);
+	strlist_release(&names);
+	if (rc)
+		return rc;
+	rc = e->read(ctx, &q.spec, out, err);
+	/* A row may change while each of its columns stays the same. */
+	for (size_t i = 0; i < out->n_all; i++)
+		xassign(&out->all[i].computed, TICK_OTHERS);
+	query_columns_release(&q);
+	return rc;
 }

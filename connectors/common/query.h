@@ -12,27 +12,25 @@
 /* The key of the config, for messages. */
 #define QUERY_KEY "source.query"
 
-/* The source, with the columns of its query among the expressions. */
-struct query_columns {
-	struct source_spec spec;
-	struct source_expression *expressions; /* the query's first */
-	size_t n; /* the query's, with owned texts; the user's follow */
+/* An engine's own part. `ctx` is the engine's session. */
+struct query_engine {
+	char quote;
+	/* Add the names of the query's columns, in order; `t` stands for it. */
+	int (*names)(void *ctx, const struct source_table *t,
+		     struct strlist *names, struct error *err);
+	/* Read the types of the expressions of `spec` into out->all, which are
+	 * the query's columns and the user's. */
+	int (*read)(void *ctx, const struct source_spec *spec,
+		    struct source_layout *out, struct error *err);
 };
 
-/* `t` stands for the query. */
-void query_table(struct source_table *t, const char *query, char quote);
 /* A SELECT that gives its columns and no row. Caller frees. */
 char *query_select(const struct source_table *t);
-/* `names` are its columns, in order. CONFIG: a column has no name of its own,
- * or two have one. An expression of the user's takes the place of a column of
- * its name. */
-int query_columns_take(struct query_columns *out,
-		       const struct source_spec *source,
-		       const struct source_table *t,
-		       const struct strlist *names, char quote,
-		       struct error *err);
-void query_columns_release(struct query_columns *q);
-/* The columns were read: a row may change while each of them stays the same. */
-void query_columns_doubt(struct source_layout *l);
+/* Look at the query in place of a table. An expression of the user's takes the
+ * place of a column of its name. CONFIG: a column has no name of its own, or
+ * two have one. */
+int query_look(const struct query_engine *e, void *ctx,
+	       const struct source_spec *source, struct source_layout *out,
+	       struct error *err);
 
 #endif

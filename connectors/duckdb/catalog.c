@@ -291,35 +291,31 @@ static int catalog_computed(struct duckdb_source *s, struct source_layout *l,
 	return rc;
 }
 
-static int catalog_look_query(struct duckdb_source *s,
-			      const struct source_spec *source,
-			      struct source_layout *out, struct error *err)
+static int catalog_query_names(void *ctx, const struct source_table *t,
+			       struct strlist *names, struct error *err)
 {
-	struct strlist names = STRLIST_INIT;
 	struct error why = ERROR_INIT;
 	struct paged_answer a = { 0 };
-	struct query_columns q;
-	int rc;
+	int rc = catalog_describe(ctx, t, "*", "true", &a, &why);
 
-	query_table(&out->table, source->query, '"');
-	rc = catalog_describe(s, &out->table, "*", "true", &a, &why);
-	if (rc)
-		rc = refuse_sql(QUERY_KEY, &why, err);
 	for (size_t i = 0; !rc && i < a.n_rows; i++)
-		strlist_add(&names, paged_cell(&a, i, 0));
+		strlist_add(names, paged_cell(&a, i, 0));
 	paged_answer_release(&a);
-	if (!rc)
-		rc = query_columns_take(&q, source, &out->table, &names, '"',
-					err);
-	strlist_release(&names);
-	if (rc)
-		return rc;
-	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
-	rc = catalog_expressions(s, &q.spec, out, err);
-	query_columns_doubt(out);
-	query_columns_release(&q);
-	return rc;
+	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
 }
+
+static int catalog_read_query(void *ctx, const struct source_spec *spec,
+			      struct source_layout *out, struct error *err)
+{
+	out->all = xcalloc(spec->n_expressions + 1, sizeof(*out->all));
+	return catalog_expressions(ctx, spec, out, err);
+}
+
+static const struct query_engine catalog_queries = {
+	.quote = '"',
+	.names = catalog_query_names,
+	.read = catalog_read_query,
+};
 
 int duckdb_source_look(struct paged_source *base,
 		       const struct source_spec *source,
@@ -331,7 +327,7 @@ int duckdb_source_look(struct paged_source *base,
 	int rc;
 
 	if (source->query)
-		return catalog_look_query(s, source, out, err);
+		return query_look(&catalog_queries, s, source, out, err);
 	rc = catalog_find(s, source->table, &out->table, err);
 	if (!rc && out->table.view)
 		rc = duckdb_source_view_definition(s, &out->table, err);

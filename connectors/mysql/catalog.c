@@ -97,10 +97,10 @@ static int catalog_ask_ahead(struct mysql_source *c,
 	return rc ? rc : mysql_client_ask_ahead(c->db, &ahead, err);
 }
 
-static int catalog_query_names(struct mysql_client *db,
-			       const struct source_table *t,
+static int catalog_query_names(void *ctx, const struct source_table *t,
 			       struct strlist *names, struct error *err)
 {
+	struct mysql_client *db = ctx;
 	struct mysql_client_field *fields = NULL;
 	struct error why = ERROR_INIT;
 	unsigned long parameters = 0;
@@ -117,27 +117,17 @@ static int catalog_query_names(struct mysql_client *db,
 	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
 }
 
-static int catalog_look_query(struct mysql_client *db,
-			      const struct source_spec *source,
+static int catalog_read_query(void *ctx, const struct source_spec *spec,
 			      struct source_layout *out, struct error *err)
 {
-	struct strlist names = STRLIST_INIT;
-	struct query_columns q;
-	int rc;
-
-	query_table(&out->table, source->query, '`');
-	rc = catalog_query_names(db, &out->table, &names, err);
-	if (!rc)
-		rc = query_columns_take(&q, source, &out->table, &names, '`',
-					err);
-	strlist_release(&names);
-	if (rc)
-		return rc;
-	rc = mysql_source_columns_read(db, &q.spec, out, err);
-	query_columns_doubt(out);
-	query_columns_release(&q);
-	return rc;
+	return mysql_source_columns_read(ctx, spec, out, err);
 }
+
+static const struct query_engine catalog_queries = {
+	.quote = '`',
+	.names = catalog_query_names,
+	.read = catalog_read_query,
+};
 
 int mysql_source_look(struct paged_source *base,
 		      const struct source_spec *source,
@@ -148,7 +138,7 @@ int mysql_source_look(struct paged_source *base,
 	int rc;
 
 	if (source->query)
-		return catalog_look_query(db, source, out, err);
+		return query_look(&catalog_queries, db, source, out, err);
 	rc = catalog_ask_ahead((struct mysql_source *)base, source, err);
 	if (!rc)
 		rc = mysql_source_table_find(db, source->table, &out->table,

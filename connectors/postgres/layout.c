@@ -135,9 +135,10 @@ static int layout_check_constants(struct pg *pg, const struct source_layout *l,
 	return rc;
 }
 
-static int layout_query_names(struct pg *pg, const struct source_table *t,
+static int layout_query_names(void *ctx, const struct source_table *t,
 			      struct strlist *names, struct error *err)
 {
+	struct pg *pg = ctx;
 	struct pg_field *fields = NULL;
 	struct error why = ERROR_INIT;
 	char *sql = query_select(t);
@@ -151,28 +152,20 @@ static int layout_query_names(struct pg *pg, const struct source_table *t,
 	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
 }
 
-static int layout_look_query(struct pg *pg, const struct source_spec *source,
+static int layout_read_query(void *ctx, const struct source_spec *spec,
 			     struct source_layout *out, struct error *err)
 {
 	const struct relation relation = { .oid = RELATION_OF_QUERY,
 					   .kind = RELATION_VIEW };
-	struct strlist names = STRLIST_INIT;
-	struct query_columns q;
-	int rc;
 
-	query_table(&out->table, source->query, '"');
-	rc = layout_query_names(pg, &out->table, &names, err);
-	if (!rc)
-		rc = query_columns_take(&q, source, &out->table, &names, '"',
-					err);
-	strlist_release(&names);
-	if (rc)
-		return rc;
-	rc = postgres_source_columns_read(pg, &relation, &q.spec, out, err);
-	query_columns_doubt(out);
-	query_columns_release(&q);
-	return rc;
+	return postgres_source_columns_read(ctx, &relation, spec, out, err);
 }
+
+static const struct query_engine layout_queries = {
+	.quote = '"',
+	.names = layout_query_names,
+	.read = layout_read_query,
+};
 
 static int layout_look(struct pg *pg, const struct source_spec *source,
 		       struct source_layout *out, struct error *err)
@@ -199,7 +192,7 @@ static int layout_find(struct pg *pg, const struct source_spec *source,
 	int rc;
 
 	if (source->query)
-		return layout_look_query(pg, source, out, err);
+		return query_look(&layout_queries, pg, source, out, err);
 	rc = layout_look(pg, source, out, err);
 	if (rc || out->n_all > source->n_expressions)
 		return rc;

@@ -304,10 +304,10 @@ static void catalog_estimate(struct sqlite_source *s, struct source_table *t)
 	free(sql);
 }
 
-static int catalog_query_names(struct sqlite_source *s,
-			       const struct source_table *t,
+static int catalog_query_names(void *ctx, const struct source_table *t,
 			       struct strlist *names, struct error *err)
 {
+	struct sqlite_source *s = ctx;
 	struct sqlite_statement *st = NULL;
 	struct error why = ERROR_INIT;
 	char *sql = query_select(t);
@@ -323,28 +323,18 @@ static int catalog_query_names(struct sqlite_source *s,
 	return rc ? refuse_sql(QUERY_KEY, &why, err) : 0;
 }
 
-static int catalog_look_query(struct sqlite_source *s,
-			      const struct source_spec *source,
+static int catalog_read_query(void *ctx, const struct source_spec *spec,
 			      struct source_layout *out, struct error *err)
 {
-	struct strlist names = STRLIST_INIT;
-	struct query_columns q;
-	int rc;
-
-	query_table(&out->table, source->query, '"');
-	rc = catalog_query_names(s, &out->table, &names, err);
-	if (!rc)
-		rc = query_columns_take(&q, source, &out->table, &names, '"',
-					err);
-	strlist_release(&names);
-	if (rc)
-		return rc;
-	out->all = xcalloc(q.spec.n_expressions + 1, sizeof(*out->all));
-	rc = catalog_expressions(s, &q.spec, out, err);
-	query_columns_doubt(out);
-	query_columns_release(&q);
-	return rc;
+	out->all = xcalloc(spec->n_expressions + 1, sizeof(*out->all));
+	return catalog_expressions(ctx, spec, out, err);
 }
+
+static const struct query_engine catalog_queries = {
+	.quote = '"',
+	.names = catalog_query_names,
+	.read = catalog_read_query,
+};
 
 int sqlite_source_look(struct paged_source *base,
 		       const struct source_spec *source,
@@ -356,7 +346,7 @@ int sqlite_source_look(struct paged_source *base,
 	int rc;
 
 	if (source->query)
-		return catalog_look_query(s, source, out, err);
+		return query_look(&catalog_queries, s, source, out, err);
 	rc = catalog_find(s, source->table, &out->table, err);
 	if (!rc && out->table.view)
 		rc = sqlite_source_view_definition(s, &out->table, err);
