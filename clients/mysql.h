@@ -57,6 +57,8 @@ void mysql_client_close(struct mysql_client *db); /* NULL is fine */
 /* No lock and no temporary table is left in it, say its users. It may rest as
  * it is, and its next user waits for the reset, together with the settings. */
 void mysql_client_holds_nothing(struct mysql_client *db);
+/* As the server's last answer has it. */
+bool mysql_client_in_transaction(const struct mysql_client *db);
 /* End what is running by KILL QUERY from a second connection, or else cut the
  * connection; safe from another thread. */
 void mysql_client_interrupt(struct mysql_client *db);

@@ -36,11 +36,16 @@ void mysql_client_holds_nothing(struct mysql_client *db)
 	db->bare = true;
 }
 
-bool mysql_client_is_bare(const struct mysql_client *db)
+bool mysql_client_in_transaction(const struct mysql_client *db)
 {
 	const MYSQL *conn = db->conn;
 
-	return db->bare && !(conn->server_status & RESET_IN_TRANSACTION);
+	return conn->server_status & RESET_IN_TRANSACTION;
+}
+
+bool mysql_client_is_bare(const struct mysql_client *db)
+{
+	return db->bare && !mysql_client_in_transaction(db);
 }
 
 /* Rows are no answer to it. */

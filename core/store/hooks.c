@@ -7,16 +7,20 @@
 #include "core/base/secret.h"
 #include "core/store/session.h"
 
-static const char owed_sql[] = "SELECT owed FROM hooks WHERE pipeline = $1";
+/* A number is owed once, and kept below 0 when it is paid. So a payer that
+ * slept while others paid and owed anew does not meet its number again. */
+static const char owed_sql[] =
+	"SELECT CASE WHEN owed > 0 THEN owed ELSE 0 END\n"
+	"FROM hooks WHERE pipeline = $1";
 
 static const char owe_sql[] =
 	"INSERT INTO hooks (pipeline, owed) VALUES ($1, 1)\n"
-	"ON CONFLICT (pipeline) DO UPDATE SET owed = hooks.owed + 1";
+	"ON CONFLICT (pipeline) DO UPDATE SET owed = abs(hooks.owed) + 1";
 
 static const char pay_sql[] =
 	"INSERT INTO hooks (pipeline, owed) VALUES ($1, 0)\n"
-	"ON CONFLICT (pipeline) DO UPDATE SET owed = 0\n"
-	"WHERE hooks.owed = CAST($2 AS bigint)";
+	"ON CONFLICT (pipeline) DO UPDATE SET owed = -hooks.owed\n"
+	"WHERE hooks.owed > 0 AND hooks.owed = CAST($2 AS bigint)";
 
 static const char save_sql[] =
 	"INSERT INTO hook_runs (attempt_id, hook, number, started_at,\n"

@@ -23,8 +23,8 @@ struct hook_list {
 };
 void hook_list_release(struct hook_list *list);
 
-/* How often rows were loaded since load.after was done, or may have been; 0: it
- * is done; -1: nobody knows. */
+/* A number that grows with each load, or may have been; 0: load.after is done
+ * since the last one; -1: nobody knows. */
 int store_hooks_owed(struct store *s, const char *pipeline, int64_t *out,
 		     struct error *err);
 /* Rows are about to be loaded: one more. */

@@ -53,26 +53,23 @@ static int mysql_open_target(struct destination **out,
 	return 0;
 }
 
-/* A prepared statement is one. MySQL prepares no BEGIN, and MariaDB does. */
+/* A prepared statement is one. MySQL prepares no BEGIN, and MariaDB does; a SET
+ * autocommit or a procedure begins a transaction in both. */
 static int mysql_execute(struct destination *base, const char *sql,
 			 struct error *err)
 {
-	struct mysql_client *db = ((struct mysql_target *)base)->db;
+	struct mysql_target *d = (struct mysql_target *)base;
 	struct mysql_client_result *r = NULL;
-	int rc = mysql_client_query_user(db, &r, sql, NULL, 0, NULL, err);
-	bool open;
+	struct error ignored = ERROR_INIT;
+	int rc = mysql_client_query_user(d->db, &r, sql, NULL, 0, NULL, err);
 
 	mysql_client_result_free(r);
-	if (rc || !mysql_client_is_mariadb(db))
+	/* It may hold whatever the user wants. */
+	d->used = true;
+	if (rc || !mysql_client_in_transaction(d->db))
 		return rc;
-	r = NULL;
-	rc = mysql_client_query(db, &r, "SELECT @@in_transaction", "1t", 0,
-				NULL, err);
-	open = !rc && *mysql_client_value(r, 0, 0) != '0';
-	mysql_client_result_free(r);
-	if (open)
-		rc = mysql_client_exec(db, "ROLLBACK", err);
-	return rc || !open ? rc : target_refuse_open(err);
+	mysql_client_exec(d->db, "ROLLBACK", &ignored);
+	return target_refuse_open(err);
 }
 
 static int mysql_inspect(struct destination *base, const struct target *target,

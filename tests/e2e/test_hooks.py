@@ -165,6 +165,31 @@ def test_killed_behind_the_last_row(tidemark_failpoints, noted):
     assert log(destination).count(("after", 40)) == 1
 
 
+def test_a_run_that_sleeps_while_others_go_on(tidemark_failpoints, noted):
+    """It has done its load.after, and pays no debt that came meanwhile."""
+    tidemark = tidemark_failpoints
+    source, destination = noted(tidemark)
+    workload.settle(source)
+    tidemark.run()
+    tidemark.run()
+    workload.fill_items(source, 31, 40)
+    workload.settle(source)
+    sleeper = tidemark.start("run", "--json", failpoints="hook_done=stop@1")
+    wait_for(sleeper.stopped, what="load.after to be done")
+    workload.fill_items(source, 41, 50)
+    workload.settle(source)
+    tidemark.run("--wait", "60s")
+    workload.fill_items(source, 51, 60)
+    workload.settle(source)
+    assert tidemark.killed("--wait", "60s", failpoints="hook_due=kill")
+    assert ("after", 60) not in log(destination)
+    sleeper.signal(signal.SIGCONT)
+    sleeper.wait()
+    tidemark.run("--wait", "60s")
+    assert ("after", 60) in log(destination)
+    check_items(source, destination)
+
+
 def test_a_new_state_store(tidemark, noted):
     """It does not know what is owed: load.after is run, once."""
     source, destination = noted(tidemark)
@@ -234,6 +259,8 @@ def test_several_streams(tidemark, source, make_destination):
     ("mariadb", "BEGIN", "leaves a transaction open"),
     ("sqlite", "BEGIN", "leaves a transaction open"),
     ("duckdb", "BEGIN TRANSACTION", "leaves a transaction open"),
+    ("mysql", "CALL open_one()", "leaves a transaction open"),
+    ("mariadb", "CALL open_one()", "leaves a transaction open"),
     ("postgres", "SELECT 1; SELECT 2", "multiple commands"),
     ("mariadb", "SELECT 1; SELECT 2", "syntax"),
     ("mysql", "SELECT 1; SELECT 2", "syntax"),
@@ -243,12 +270,36 @@ def test_several_streams(tidemark, source, make_destination):
     ("sqlite", " ;", "statement 1 is empty"),
 ))
 def test_refused(tidemark, noted, engine, statement, words):
-    noted(tidemark, engine)
+    _, destination = noted(tidemark, engine)
+    if statement.startswith("CALL"):
+        destination.execute(
+            "CREATE PROCEDURE open_one() BEGIN START TRANSACTION;"
+            " INSERT INTO log VALUES ('lost', 1); END")
     hooks(tidemark, before=statement)
     done = tidemark("run")
     assert done.code in (EXIT_CONFIG, EXIT_DATA), done
     assert words.lower() in done.err.lower(), done
     assert "load.before" in done.err
+
+
+@pytest.mark.parametrize("engine", ("mysql", "mariadb"))
+def test_no_change_is_lost_without_autocommit(tidemark, noted, engine):
+    """The session would end, and take what it has not committed with it."""
+    noted(tidemark, engine)
+    hooks(tidemark, after=["SET autocommit = 0",
+                           "INSERT INTO log VALUES ('lost', 1)"])
+    said = tidemark("run").expect(EXIT_CONFIG).err
+    assert "load.after, statement 2 of 2" in said, said
+    assert "leaves a transaction open" in said, said
+
+
+@pytest.mark.parametrize("engine", ("mysql", "mariadb"))
+def test_locks_end_with_the_session(tidemark, noted, engine):
+    """Locks of load.before would keep the load from its own table."""
+    source, destination = noted(tidemark, engine)
+    hooks(tidemark, before=["LOCK TABLES items WRITE"])
+    assert "try 1 of" not in tidemark.run().err
+    check_items(source, destination)
 
 
 @pytest.mark.thinned(2)
