@@ -281,6 +281,52 @@ def test_a_key_that_gets_another_name_later(tidemark, source,
         assert verify(tidemark)["orders"]["equal"]
 
 
+@pytest.mark.parametrize("engine", ("postgres", "duckdb"))
+@pytest.mark.parametrize("key", (["orderID", "total"], ["orderID"]))
+def test_a_key_that_is_filled_from_another_column(tidemark, source,
+                                                  make_destination, engine,
+                                                  key):
+    """The key's names stay, and every row would come under another key."""
+    destination = make_destination(engine)
+    make_orders(source)
+    source.execute("UPDATE orders SET total = \"orderID\" + 100",
+                   "ALTER TABLE orders ALTER total TYPE bigint, "
+                   "ALTER total SET NOT NULL, ADD UNIQUE (total)")
+    orders(tidemark, source, destination, exclude=["secret"])
+    tidemark.pipelines["orders"]["key"] = key
+    tidemark.write_config().run()
+    keys = {"orderID": "int", "total": "int"}
+    before = destination.rows(f"{destination.schema}.orders", keys)
+    tidemark.pipelines["orders"]["key"] = (key if len(key) > 1 else ["total"])
+    replace_source(tidemark, exclude=["secret"],
+                   rename={"orderID": "total", "total": "orderID"})
+    for command in (("run",), ("run", "--dry-run"), ("backfill", "orders")):
+        said = tidemark(*command).expect(EXIT_SCHEMA)
+        assert "is filled from" in said.err + said.out, said
+    assert "key-of-other" in tidemark("check", "--json").expect(
+        EXIT_SCHEMA).out
+    assert destination.rows(f"{destination.schema}.orders", keys) == before
+    tidemark.run("--full-refresh")
+    assert verify(tidemark)["orders"]["equal"]
+
+
+def test_a_key_that_gets_another_name_at_the_source(tidemark, source,
+                                                    make_destination):
+    """The target's name stays; nobody but the user knows that it is the
+    same."""
+    make_orders(source)
+    destination = make_destination("sqlite")
+    orders(tidemark, source, destination, exclude=["secret"])
+    tidemark.run()
+    source.execute('ALTER TABLE orders RENAME "orderID" TO number')
+    replace_source(tidemark, exclude=["secret"], rename={"number": "orderID"})
+    said = tidemark("run").expect(EXIT_SCHEMA).err
+    assert "watermark reset orders" in said, said
+    tidemark("watermark", "reset", "orders").expect(0)
+    tidemark.run()
+    assert verify(tidemark)["orders"]["equal"]
+
+
 def test_an_excluded_mark(tidemark, source, make_destination):
     make_orders(source)
     destination = make_destination("duckdb")

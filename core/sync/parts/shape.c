@@ -323,6 +323,44 @@ int shape_check(const struct pipeline_settings *p, const json_t *now,
 		p->name, settings_call(p));
 }
 
+/* Does the target's column of that name have values of another one? */
+static bool shape_is_other(const struct column *c, const json_t *seen)
+{
+	json_t *now = shape_digest(column_source(c));
+	json_t *then = shape_source(seen, c->name);
+	bool other = json_object_get(json_object_get(seen, "types"), c->name) &&
+		     !json_equal(now, then);
+
+	json_decref(now);
+	json_decref(then);
+	return other;
+}
+
+/* Rows of an update are found by any key. */
+int shape_check_key(const struct pipeline_settings *p, const struct schema *s,
+		    const json_t *seen, struct error *err)
+{
+	for (size_t i = 0; seen && i < s->n_key; i++) {
+		const struct column *c = &s->columns[s->key[i]];
+
+		if (p->mode == LOAD_UPDATE || !shape_is_other(c, seen))
+			continue;
+		return error_set(
+			err, ERROR_SCHEMA,
+			"table %s: key column \"%s\" is filled from \"%s\" of "
+			"%s now, and was from another column. Rows that are "
+			"there would stay under their old keys" ERROR_FIX
+			": set source.rename or key back, or read everything "
+			"into a new table: tidemark %s --full-refresh %s. If "
+			"the column only got another name at the source: "
+			"tidemark watermark reset %s",
+			p->destination_table, c->name, column_source(c),
+			p->source_table, settings_run(p), settings_call(p),
+			settings_call(p));
+	}
+	return 0;
+}
+
 bool shape_inspect(const struct pipeline_settings *p, const struct schema *s,
 		   const json_t *seen, struct problems *out)
 {
@@ -337,6 +375,11 @@ bool shape_inspect(const struct pipeline_settings *p, const struct schema *s,
 	if (shape_check(p, now, seen, &err))
 		problems_add(out, SEVERITY_ERROR, err.code, "config-of-other",
 			     fix, "%s", err.message);
+	else if (shape_check_key(p, s, seen, &err))
+		problems_add(out, SEVERITY_ERROR, err.code, "key-of-other",
+			     "set source.rename or key back, or run with "
+			     "--full-refresh",
+			     "%s", err.message);
 	else if (again)
 		problems_add(out, SEVERITY_INFO, ERROR_NONE, "rows-again",
 			     "nothing is to be done; to read less, set the "

@@ -34,6 +34,10 @@ bool shape_follow(json_t *now, const json_t *seen, struct strbuf *what);
  * forth, brings other rows under the pipeline's name. After shape_follow(). */
 int shape_check(const struct pipeline_settings *p, const json_t *now,
 		const json_t *seen, struct error *err);
+/* SCHEMA: another column of the source fills one of the key than under `seen`
+ * (NULL: as above). Rows that are there would stay beside those that come. */
+int shape_check_key(const struct pipeline_settings *p, const struct schema *s,
+		    const json_t *seen, struct error *err);
 
 /* The same for `check`: what a run would do about the mark's `seen`. True if
  * it would read all rows again. */

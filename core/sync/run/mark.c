@@ -107,6 +107,8 @@ int run_check_mark(struct run *r, const char *text, struct error *err)
 	if (!rc)
 		kept_note(r->p, &seen, &r->schema, &r->gone);
 	if (!rc)
+		rc = shape_check_key(r->p, &r->schema, shape, err);
+	if (!rc)
 		rc = run_check_columns(r, &seen, err);
 	if (!rc)
 		rc = run_check_shape(r, &seen, shape, err);

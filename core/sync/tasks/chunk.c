@@ -91,6 +91,8 @@ static int chunk_check_shape(struct run *r, const json_t *seen,
 
 	shape_follow(now, seen, &ignored);
 	rc = shape_check(r->p, now, seen, err);
+	if (!rc)
+		rc = shape_check_key(r->p, &r->schema, seen, err);
 	strbuf_release(&ignored);
 	json_decref(now);
 	return rc;
