@@ -3,6 +3,7 @@ runs that load, and load.after is never forgotten."""
 
 import os
 import signal
+import sqlite3
 
 import pytest
 
@@ -203,6 +204,31 @@ def test_a_new_state_store(tidemark, noted):
     tidemark.run()
     tidemark.run()
     assert log(destination).count(("after", 30)) == before + 1
+
+
+def test_a_state_store_from_a_backup(tidemark_failpoints, noted):
+    """It knows nothing of the run that was killed since."""
+    tidemark = tidemark_failpoints
+    source, destination = noted(tidemark)
+    workload.settle(source)
+    tidemark.run()
+    tidemark.run()
+    backup = os.path.join(tidemark.dir, "backup.db")
+    with sqlite3.connect(tidemark.state_file) as state:
+        state.execute(f"VACUUM INTO '{backup}'")
+    state.close()
+    workload.fill_items(source, 31, 40)
+    workload.settle(source)
+    assert tidemark.killed(failpoints="hook_due=kill")
+    assert ("after", 40) not in log(destination)
+    for end in ("-wal", "-shm"):
+        if os.path.exists(tidemark.state_file + end):
+            os.remove(tidemark.state_file + end)
+    os.replace(backup, tidemark.state_file)
+    os.chmod(tidemark.state_file, 0o600)
+    tidemark.run()
+    tidemark.run()
+    assert log(destination).count(("after", 40)) == 1
 
 
 @pytest.mark.parametrize("mode", ("replace", "append", "delete_insert"))

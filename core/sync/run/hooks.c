@@ -140,6 +140,17 @@ static int hooks_owe(struct run *r, struct error *err)
 	return rc ? rc : failpoint("hook_owed", err);
 }
 
+int hooks_meet(struct run *r, struct error *err)
+{
+	const struct lease *own = &r->keeper->lease;
+
+	if (!task_has(r->task, TASK_WRITES) ||
+	    task_has(r->task, TASK_OWN_LEASE) || !r->p->hooks.after.n ||
+	    r->hooks->owed || !own->name || r->checkpoint.fence < own->fence)
+		return 0;
+	return hooks_owe(r, err);
+}
+
 int hooks_begin(struct run *r, struct error *err)
 {
 	int rc = 0;

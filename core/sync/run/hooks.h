@@ -23,6 +23,9 @@ struct run_hooks {
 	bool owed; /* the note is written */
 };
 
+/* The mark is found. A fence there that is no lower than this run's is of a run
+ * that the state store has forgotten, with what it owed. */
+int hooks_meet(struct run *r, struct error *err);
 /* Rows are about to be loaded, removed or swapped in. */
 int hooks_begin(struct run *r, struct error *err);
 /* The try has come to its end, and nothing failed. */

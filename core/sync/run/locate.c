@@ -6,6 +6,7 @@
 #include "core/sync/parts/foresight.h"
 #include "core/sync/parts/marks.h"
 #include "core/sync/parts/shape.h"
+#include "core/sync/run/hooks.h"
 #include "core/sync/run/keyless.h"
 #include "core/sync/run/run.h"
 #include "core/sync/run/target_check.h"
@@ -97,6 +98,7 @@ int run_locate(struct run *r, struct error *err)
 	lease_keeper_writer(r->keeper, &r->target.writer);
 	rc = locate_foresee(r, err);
 	rc = rc ? rc : run_recover(r, err);
+	rc = rc ? rc : hooks_meet(r, err);
 	rc = rc ? rc : locate_keyless(r, err);
 	rc = rc ? rc : target_check_run(r, err);
 	if (!rc)
