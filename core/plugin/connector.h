@@ -58,7 +58,6 @@ struct source_spec {
 	size_t n_expressions;
 	const char *where; /* SQL or NULL */
 	const struct strlist *key; /* empty: the primary key */
-	enum zero_dates zero_dates;
 	/* The pipeline as a command takes it, for advice; NULL: not known. */
 	const char *call;
 	/* The command that runs it so; as of struct target. */
@@ -66,12 +65,14 @@ struct source_spec {
 	/* Where no columns are named: all but these. NULL: none is left out. */
 	const struct strlist *exclude;
 	const char *exclude_at; /* where the config says so, for messages */
-	bool exclude_loose; /* tables without them are passed over */
 	/* naming.h's alone: a connector goes by the source's names. */
 	const struct source_rename *renames;
 	size_t n_renames;
-	enum casing casing;
 	const char *casing_at; /* as exclude_at */
+	enum casing casing;
+	enum zero_dates zero_dates;
+	bool exclude_loose; /* tables without those of `exclude` are passed over
+			     */
 };
 
 enum nulls_policy { NULLS_ERROR, NULLS_INCLUDE, NULLS_SKIP };

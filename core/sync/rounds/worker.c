@@ -390,29 +390,31 @@ static int worker_find(struct worker *w, const char *id, struct chunk *out,
 }
 
 /* The pipeline of its rows, as the config has it now. */
-static int worker_pipeline_of(const struct worker *w, const struct chunk *c,
-			      const struct pipeline_settings **out,
-			      struct error *err)
+static const struct pipeline_settings *
+worker_pipeline_of(const struct worker *w, const struct chunk *c,
+		   struct error *err)
 {
+	const struct pipeline_settings *p = NULL;
 	char config[DIGEST_TEXT_SIZE];
 
-	*out = NULL;
-	for (size_t i = 0; i < w->n && !*out; i++)
+	for (size_t i = 0; i < w->n && !p; i++)
 		if (!strcmp(w->pipelines[i]->name, c->pipeline))
-			*out = w->pipelines[i];
-	if (!*out)
-		return error_set(err, ERROR_CONFIG,
-				 "chunk %s is of pipeline %s, which is not one "
-				 "of those that this worker has",
-				 c->chunk_id, c->pipeline);
-	backfill_config(*out, config);
+			p = w->pipelines[i];
+	if (!p) {
+		error_set(err, ERROR_CONFIG,
+			  "chunk %s is of pipeline %s, which is not one of "
+			  "those that this worker has",
+			  c->chunk_id, c->pipeline);
+		return NULL;
+	}
+	backfill_config(p, config);
 	if (!strcmp(config, c->config))
-		return 0;
-	return error_set(err, ERROR_CONFIG,
-			 "chunk %s was queued under another config of "
-			 "pipeline %s; queue its window anew: tidemark "
-			 "backfill %s --queue",
-			 c->chunk_id, c->pipeline, c->pipeline);
+		return p;
+	error_set(err, ERROR_CONFIG,
+		  "chunk %s was queued under another config of pipeline %s; "
+		  "queue its window anew: tidemark backfill %s --queue",
+		  c->chunk_id, c->pipeline, c->pipeline);
+	return NULL;
 }
 
 /* Nobody has it, and it is not done: it is ours then. */
@@ -426,12 +428,12 @@ static int worker_named(struct worker *w, const char *id, struct chunk *out,
 
 	if (rc || !strcmp(out->state, CHUNK_DONE))
 		return rc;
+	p = worker_pipeline_of(w, out, err);
+	if (!p)
+		return -(int)err->code;
 	whole = xstrdup(out->chunk_id);
-	rc = worker_pipeline_of(w, out, &p, err);
-	if (!rc) {
-		chunk_release(out);
-		rc = worker_claim(w, p, whole, out, &found, err);
-	}
+	chunk_release(out);
+	rc = worker_claim(w, p, whole, out, &found, err);
 	if (!rc && found)
 		rc = worker_try(w, p, out, err);
 	else if (!rc)
