@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "connectors/common/names.h"
 #include "connectors/common/tick.h"
 #include "core/base/alloc.h"
 #include "core/data/table_name.h"
@@ -68,6 +69,25 @@ static int query_check_name(const struct strlist *names, size_t at,
 	return 0;
 }
 
+/* Once an expression of the user's is in its place, nobody can tell. */
+static int query_check_exclude(const struct source_spec *source,
+			       const struct strlist *names, struct error *err)
+{
+	size_t n = source->exclude ? source->exclude->n : 0;
+
+	for (size_t i = 0; i < n && !source->exclude_loose; i++) {
+		const char *name = source->exclude->items[i];
+
+		if (query_replaces(source, name) && !strlist_has(names, name))
+			return column_missing(
+				(const char *const *)names->items, names->n,
+				source->exclude_at ? source->exclude_at
+						   : "source.exclude",
+				name, source->table, err);
+	}
+	return 0;
+}
+
 static void query_columns_release(struct query_columns *q)
 {
 	for (size_t i = 0; i < q->n; i++) {
@@ -84,10 +104,11 @@ static int query_columns_take(struct query_columns *out,
 			      const struct strlist *names, char quote,
 			      struct error *err)
 {
-	int rc = 0;
+	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->spec = *source;
+	rc = query_check_exclude(source, names, err);
 	out->expressions = xcalloc(names->n + source->n_expressions + 1,
 				   sizeof(*out->expressions));
 	for (size_t i = 0; !rc && i < names->n; i++) {

@@ -27,8 +27,8 @@ struct query_engine {
 /* A SELECT that gives its columns and no row. Caller frees. */
 char *query_select(const struct source_table *t);
 /* Look at the query in place of a table. An expression of the user's takes the
- * place of a column of its name. CONFIG: a column has no name of its own, or
- * two have one. */
+ * place of a column of its name, also of an excluded one. CONFIG: a column has
+ * no name of its own, or two have one. SCHEMA: there is no such column. */
 int query_look(const struct query_engine *e, void *ctx,
 	       const struct source_spec *source, struct source_layout *out,
 	       struct error *err);

@@ -151,6 +151,17 @@ static bool layout_excludes(const struct source_spec *source, const char *name)
 	return source->exclude && strlist_has(source->exclude, name);
 }
 
+/* The columns of a query are expressions. One of the user's stands in for an
+ * excluded column. */
+static bool layout_leaves_out(const struct source_spec *source,
+			      const char *name)
+{
+	for (size_t i = 0; i < source->n_expressions; i++)
+		if (!strcmp(source->expressions[i].name, name))
+			return false;
+	return source->query && layout_excludes(source, name);
+}
+
 /* The columns of a query are expressions, and none takes another's place. A
  * name that is misspelled would let the column through. */
 static int layout_check_exclude(const struct source_layout *l,
@@ -189,8 +200,7 @@ static int layout_choose(struct source_layout *l,
 	}
 	for (size_t i = 0; !rc && i < l->n_all; i++) {
 		const struct source_column *c = &l->all[i];
-		bool out = source->query && !chosen &&
-			   layout_excludes(source, c->name);
+		bool out = !chosen && layout_leaves_out(source, c->name);
 
 		if (c->expression && !out && layout_find(l, c->name) < 0)
 			l->columns[l->n_columns++] = &l->all[i];

@@ -107,6 +107,16 @@ static int naming_check_renames(const struct source_spec *source,
 	return 0;
 }
 
+/* All columns of a query are expressions to its connector. */
+static bool naming_is_users(const struct source_spec *source,
+			    const struct column *c)
+{
+	for (size_t i = 0; i < source->n_expressions; i++)
+		if (!strcmp(source->expressions[i].name, c->name))
+			return c->expression;
+	return !source->query && c->expression;
+}
+
 /* A plug-in may not know of it. */
 static int naming_check_excluded(const struct source_spec *source,
 				 const struct schema *s, struct error *err)
@@ -118,7 +128,7 @@ static int naming_check_excluded(const struct source_spec *source,
 	for (size_t i = 0; i < n; i++) {
 		long at = schema_find(s, source->exclude->items[i]);
 
-		if (at >= 0 && (source->query || !s->columns[at].expression))
+		if (at >= 0 && !naming_is_users(source, &s->columns[at]))
 			return error_set(
 				err, ERROR_CONFIG,
 				"%s: the engine %s does not leave out column "

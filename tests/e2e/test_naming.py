@@ -588,6 +588,16 @@ def test_a_query_has_columns_too(tidemark, make_source, make_destination,
     assert verify(tidemark)["items"]["equal"]
     shown = tidemark("copy", "items", "-", "--limit", "1").expect(0).out
     assert shown.startswith('{"item_id":1,"name":"item 1')
-    tidemark.pipelines["items"]["source"]["exclude"] = ["secrets"]
-    said = tidemark.write_config()("run").expect(EXIT_SCHEMA).err
-    assert 'did you mean "secret"' in said
+    # A masked value stands in for an excluded one.
+    tidemark.pipelines["items"]["source"].update(
+        expressions={"secret": "upper(secret)"})
+    tidemark.write_config().run()
+    assert list(columns(destination, "items")) == ["item_id", "name", "secret"]
+    assert destination.rows("main.items", {"secret": "text"})[0][0].startswith(
+        "ITEM ")
+    for shape in ({"expressions": {}},
+                  {"expressions": {"secrets": "upper(secret)"}}):
+        tidemark.pipelines["items"]["source"].update(exclude=["secrets"],
+                                                     **shape)
+        said = tidemark.write_config()("run").expect(EXIT_SCHEMA).err
+        assert 'did you mean "secret"' in said

@@ -199,6 +199,17 @@ def test_a_query_without_a_key_needs_mode_replace(tidemark, shop,
     assert done.code == EXIT_SCHEMA and "key" in done.err, done
 
 
+def test_two_configs_with_other_queries(tidemark, shop, make_destination):
+    """They share a name, and would overwrite each other's rows for ever."""
+    source, destination = shop("postgres"), make_destination("sqlite")
+    for text in ("* 2", "* 3", "* 2"):
+        configure(tidemark, source, destination, QUERY.replace("* 2", text))
+        tidemark.run()
+    configure(tidemark, source, destination, QUERY.replace("* 2", "* 3"))
+    said = tidemark("run").expect(EXIT_SCHEMA).err
+    assert "back and forth" in said, said
+
+
 def test_from_a_table_to_a_query(tidemark, shop, make_destination):
     """It is another source: the run stops, and says how to go on."""
     source, destination = shop("postgres"), make_destination("sqlite")

@@ -12,6 +12,7 @@
 #define SHAPE_BEFORE  "before"
 #define SHAPE_TURNS   "turns"
 #define SHAPE_SOURCES "sources"
+#define SHAPE_QUERY   "query"
 /* Digits of a digest. */
 #define SHAPE_DIGITS 16
 /* A config that is set back is no other config; one that then changes once
@@ -46,6 +47,8 @@ static json_t *shape_columns(const struct pipeline_settings *p)
 
 	for (size_t i = 0; i < p->columns.n; i++)
 		strbuf_addf(&sb, "%s\x1f", p->columns.items[i]);
+	for (size_t i = 0; i < p->exclude.n; i++)
+		strbuf_addf(&sb, "\x1e%s", p->exclude.items[i]);
 	digest = shape_digest(sb.data);
 	strbuf_release(&sb);
 	return digest;
@@ -112,6 +115,8 @@ json_t *shape_of(const struct pipeline_settings *p, const struct schema *s)
 	json_object_set_new(shape, "logic_version",
 			    json_integer(p->logic_version));
 	json_object_set_new(shape, "expressions", shape_expressions(p));
+	if (p->query)
+		json_object_set_new(shape, SHAPE_QUERY, shape_digest(p->query));
 	if (s->definition)
 		json_object_set_new(shape, "view", shape_digest(s->definition));
 	json_object_set_new(shape, "types", shape_types(s));
@@ -208,6 +213,7 @@ static json_t *shape_config_digest(const json_t *shape)
 			json_object_get(shape, "expressions"));
 	json_object_set(of, SHAPE_SOURCES,
 			json_object_get(shape, SHAPE_SOURCES));
+	json_object_set(of, SHAPE_QUERY, json_object_get(shape, SHAPE_QUERY));
 	text = json_dumps(of, JSON_COMPACT | JSON_SORT_KEYS);
 	digest = shape_digest(text);
 	free(text);
@@ -315,7 +321,7 @@ int shape_check(const struct pipeline_settings *p, const json_t *now,
 	return error_set(
 		err, ERROR_SCHEMA,
 		"the config of pipeline %s changes back and forth between two "
-		"states (columns, expressions, where, zero_dates or "
+		"states (columns, expressions, where, query, zero_dates or "
 		"logic_version), and every change reads all rows again: two "
 		"jobs may share its name. Give each a pipeline name and table "
 		"of its own; if only this one is left, tidemark watermark "

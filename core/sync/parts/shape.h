@@ -7,6 +7,7 @@
  *    "columns":"...","where":"...","zero_dates":"...","logic_version":1,
  *    "expressions":{"NAME":"..."},    the config's
  *    "view":"...",                    its query, if the source is one
+ *    "query":"...",                   the same, if the config has it
  *    "types":{"NAME":"..."},          each column's type, modifier, labels
  *    "sources":{"NAME":"..."},        the source's name of a renamed column
  *    "before":"...","turns":1}        the config's digest before this one, and
