@@ -3,14 +3,24 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "core/base/row_values.h"
+
 static int question_refuse(const struct pressure_question *q, const char *text,
 			   struct error *err)
 {
-	return error_set(err, ERROR_CONFIG,
-			 "the query%s is to return a number%s, not %s%.40s%s",
-			 q->truth ? "" : " of the probe",
-			 q->truth ? ", true or false" : "", text ? "\"" : "",
-			 text ? text : "NULL", text ? "\"" : "");
+	struct strbuf note = STRBUF_INIT;
+	int rc;
+
+	if (text && !row_values_shown())
+		row_values_note(&note);
+	rc = error_set(err, ERROR_CONFIG,
+		       "the query%s is to return a number%s, not %s%.40s%s%s",
+		       q->truth ? "" : " of the probe",
+		       q->truth ? ", true or false" : "", text ? "\"" : "",
+		       text ? row_value(text) : "NULL", text ? "\"" : "",
+		       note.data ? note.data : "");
+	strbuf_release(&note);
+	return rc;
 }
 
 /* A truth value as the engines write it; NULL: it is none. */

@@ -103,6 +103,18 @@ def test_a_query_that_gives_no_answer_fails_the_run(tidemark, place,
     assert source.rows("items", {"id": "int"}) == [(1,), (2,)]
 
 
+def test_an_error_shows_no_value(tidemark, place, make_destination):
+    """The answer may be a value of a row."""
+    source, destination = place("postgres"), make_destination("sqlite")
+    configure(tidemark, source, destination, "SELECT 'ann@example.org'")
+    done = tidemark("run", "--json").expect(EXIT_CONFIG)
+    assert "is to return a number" in done.err
+    assert "ann@example" not in done.err + done.out
+    assert "ann@example" not in tidemark("status", "--json").out
+    tidemark.top["log"] = {"row_values": True}
+    assert 'not "ann@example.org"' in tidemark.write_config()("run").err
+
+
 def test_other_commands_do_not_ask(tidemark, make_source, make_destination):
     """A dry run says what a run would do. A repair or a backfill, which somebody
     asks for, is done at once."""
