@@ -337,6 +337,30 @@ static int ddl_view(struct ddl *x, struct error *err)
 	return 0;
 }
 
+/* A column of that name hides the place of a row, by which rows are changed:
+ * all that have one value there would be taken for one. */
+static void ddl_check_rowid(const struct ddl *x)
+{
+	const struct schema *s = x->target->schema;
+	bool has = false;
+
+	if (x->target->mode == LOAD_APPEND || x->target->mode == LOAD_REPLACE)
+		return;
+	for (size_t i = 0; i < s->n_columns; i++)
+		has |= !strcasecmp(s->columns[i].name, "rowid");
+	for (size_t i = 0; x->existing->has_data && i < x->existing->n_columns;
+	     i++)
+		has |= !strcasecmp(x->existing->columns[i].name, "rowid");
+	if (has)
+		problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
+			     "reserved-name",
+			     "give it another name under source.rename, and "
+			     "drop it in a table that has it",
+			     "table %s: a column \"rowid\" hides what DuckDB "
+			     "calls so, and rows are changed by",
+			     x->target->table);
+}
+
 int duckdb_target_inspect(struct duckdb_target_destination *d,
 			  const struct target *target,
 			  const struct duckdb_target_place *p,
@@ -354,6 +378,7 @@ int duckdb_target_inspect(struct duckdb_target_destination *d,
 	target_refuse_names(target, "DuckDB", &out->problems);
 	if (target->mode == LOAD_APPEND)
 		target_refuse_reserved(target, &out->problems);
+	ddl_check_rowid(&x);
 	ddl_check_order(&x);
 	existing_check_place(e, target, &out->problems);
 	if (duckdb_target_existing_refuse_marks(e, d, &why))

@@ -416,6 +416,29 @@ def test_long_and_foreign_names(tidemark, source, make_destination, engine):
         assert "x" * 60 in tidemark("run").expect(EXIT_SCHEMA).err
 
 
+@pytest.mark.parametrize("mode", ("upsert", "delete_insert", "append",
+                                  "replace"))
+def test_a_name_that_hides_the_place_of_a_row(tidemark, source,
+                                              make_destination, mode):
+    """DuckDB's rowid: all rows with one value in it would be one row."""
+    source.execute("CREATE TABLE orders (id int PRIMARY KEY, rowid int, note "
+                   'text, "updatedAt" timestamptz NOT NULL)',
+                   "INSERT INTO orders SELECT n, 1, 'note ' || n, "
+                   "'2024-01-01' FROM generate_series(1, 20) n")
+    destination = make_destination("duckdb")
+    orders(tidemark, source, destination, mode=mode, casing="as_is")
+    if mode in ("upsert", "delete_insert"):
+        assert '"rowid"' in tidemark("run").expect(EXIT_SCHEMA).err
+        replace_source(tidemark, rename={"rowid": "row"})
+    tidemark.run()
+    source.execute("UPDATE orders SET note = 'x', \"updatedAt\" = "
+                   "'2024-01-02' WHERE id = 7")
+    tidemark.run()
+    assert verify(tidemark)["orders"]["equal"]
+    found = destination.rows("main.orders", {"id": "int", "note": "text"})
+    assert sum(row[1] == "x" for row in found) == 1
+
+
 def test_loaded_at_and_soft_delete_keep_their_names(tidemark, source,
                                                     make_destination):
     make_orders(source)
