@@ -164,6 +164,18 @@ def test_texts_lie_where_shells_and_man_look(tree, debs):
             tree.run("tidemark", "completion", shell).stdout
 
 
+def test_pages_lead_to_pages(debs, tmp_path):
+    """Those within the package, and the files beside them."""
+    output_of("dpkg-deb", "-x", debs["tidemark"], tmp_path)
+    pages = list((tmp_path / "usr/share/doc/tidemark").rglob("*.md"))
+    assert len(pages) > 50
+    for page in pages:
+        text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"),
+                      flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
+            assert (page.parent / target).exists(), (page, target)
+
+
 @pytest.mark.parametrize("sysusers", (True, False))
 def test_the_user_of_the_units(tree, debs, sysusers):
     """systemd-sysusers makes it, or useradd where that is not there."""
