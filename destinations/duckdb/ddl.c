@@ -337,8 +337,8 @@ static int ddl_view(struct ddl *x, struct error *err)
 	return 0;
 }
 
-/* A column of that name hides the place of a row, by which rows are changed:
- * all that have one value there would be taken for one. */
+/* A column of that name hides the place of a row, by which rows are changed.
+ * All that have one value there would be taken for one. */
 static void ddl_check_rowid(const struct ddl *x)
 {
 	const struct schema *s = x->target->schema;
