@@ -165,7 +165,7 @@ def test_texts_lie_where_shells_and_man_look(tree, debs):
 
 
 def test_pages_lead_to_pages(debs, tmp_path):
-    """Those within the package, and the files beside them."""
+    """Pages within the package, and the files beside them."""
     output_of("dpkg-deb", "-x", debs["tidemark"], tmp_path)
     pages = list((tmp_path / "usr/share/doc/tidemark").rglob("*.md"))
     assert len(pages) > 50
