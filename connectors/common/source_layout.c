@@ -214,8 +214,9 @@ static int layout_choose(struct source_layout *l,
 }
 
 static int layout_add_key(struct source_layout *l, const char *name,
-			  const char *table, struct error *err)
+			  const struct source_spec *source, struct error *err)
 {
+	const char *table = source->table;
 	long at = layout_find(l, name);
 
 	if (!*name)
@@ -225,11 +226,16 @@ static int layout_add_key(struct source_layout *l, const char *name,
 				 table);
 	if (at < 0 && !source_column_find(l, name, false))
 		return layout_missing(l, "key", name, table, err);
+	if (at < 0 && layout_excludes(source, name))
+		return error_set(err, ERROR_SCHEMA,
+				 "key column \"%s\" of %s is left out by "
+				 "source.exclude" ERROR_FIX
+				 ": take it out of that list",
+				 name, table);
 	if (at < 0)
 		return error_set(err, ERROR_SCHEMA,
-				 "key column \"%s\" of %s is not read" ERROR_FIX
-				 ": add it under source.columns, or take it "
-				 "from source.exclude",
+				 "key column \"%s\" of %s is not among "
+				 "source.columns" ERROR_FIX ": add it there",
 				 name, table);
 	for (size_t i = 0; i < l->n_key; i++) {
 		if (l->key[i] == (size_t)at)
@@ -322,7 +328,7 @@ static int layout_find_key(struct source_layout *l,
 				 LAYOUT_MOST_KEYS);
 	l->key = xcalloc(LAYOUT_MOST_KEYS, sizeof(*l->key));
 	for (size_t i = 0; !rc && names && i < names->n; i++)
-		rc = layout_add_key(l, names->items[i], source->table, err);
+		rc = layout_add_key(l, names->items[i], source, err);
 	return rc;
 }
 
