@@ -198,7 +198,8 @@ static void ddl_check_column(struct ddl *x, size_t column)
 	if (refused)
 		problems_add(&x->out->problems, SEVERITY_ERROR, ERROR_SCHEMA,
 			     "column-name",
-			     "give it another name under source.rename",
+			     "give it another name under source.rename or "
+			     "source.expressions",
 			     "table %s: column %s %s: BigQuery does not take "
 			     "it",
 			     x->target->table, name, refused);

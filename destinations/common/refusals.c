@@ -154,7 +154,7 @@ static void target_refuse_name(const struct target *target, const char *title,
 				     "names-collide",
 				     "leave one out under source.exclude, or "
 				     "give it another name under "
-				     "source.rename",
+				     "source.rename or source.expressions",
 				     "table %s: columns %s and %s are one "
 				     "name to %s",
 				     target->table, columns[i].name,

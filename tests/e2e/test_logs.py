@@ -134,6 +134,7 @@ def test_many(tidemark, make_source, make_destination, form):
 def test_serve_tells_each_run(synced, form):
     """But for those that had nothing to do."""
     synced.pipelines["items"]["schedule"] = "every 1s"
+    synced.top["serve"] = {"listen": "127.0.0.1:0"}
     synced.write_config()
     synced("migrate").expect(EXIT_OK)
     running = synced.start("--log-format", form, "serve")
