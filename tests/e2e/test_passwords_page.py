@@ -39,16 +39,7 @@ def shop(tmp_path_factory):
     cwd = tmp_path_factory.mktemp("certificates")
     make_certificates(cwd)
     cluster = Cluster("page").create().start().prepare()
-    with cluster.admin() as db:
-        for name, setting in (("good.pem", "ssl_cert_file"),
-                              ("good.key", "ssl_key_file")):
-            path = shutil.copy(cwd / name, cluster.dir)
-            os.chmod(path, 0o600)
-            if os.getuid() == 0:
-                shutil.chown(path, "postgres")
-            db.execute(f"ALTER SYSTEM SET {setting} = '{path}'")
-        db.execute("ALTER SYSTEM SET ssl = on")
-        db.execute("SELECT pg_reload_conf()")
+    cluster.use_tls(cwd)
     cluster.create_database("shop")
     cluster.authority = cwd / "ours.pem"
     end = KeptEnd(cluster, "shop")

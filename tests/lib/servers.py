@@ -220,6 +220,19 @@ class Cluster:
     def admin(self, database="postgres"):
         return self.connect(database, ADMIN)
 
+    def use_tls(self, certificates):
+        """Serve with good.pem of that directory, and with its key."""
+        with self.admin() as db:
+            for name, setting in (("good.pem", "ssl_cert_file"),
+                                  ("good.key", "ssl_key_file")):
+                path = shutil.copy(certificates / name, self.dir)
+                os.chmod(path, 0o600)
+                if os.getuid() == 0:
+                    shutil.chown(path, "postgres")
+                db.execute(f"ALTER SYSTEM SET {setting} = '{path}'")
+            db.execute("ALTER SYSTEM SET ssl = on")
+            db.execute("SELECT pg_reload_conf()")
+
     def url(self, database, user=APP, password=CANARY, **parameters):
         query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
         secret = f":{password}" if password else ""

@@ -4,7 +4,6 @@ Its libraries were built on Debian and know the places of Debian alone. Here the
 places are empty. A PostgreSQL, a MySQL and an HTTPS server show certificates.
 """
 
-import os
 import pathlib
 import shutil
 import socketserver
@@ -64,16 +63,7 @@ def https_server(http_server, certificates):
 def postgres(own_cluster, certificates):
     """With TLS, without which a password is not sent off this machine."""
     cluster = own_cluster()
-    with cluster.admin() as db:
-        for name, setting in (("good.pem", "ssl_cert_file"),
-                              ("good.key", "ssl_key_file")):
-            path = shutil.copy(certificates / name, cluster.dir)
-            os.chmod(path, 0o600)
-            if os.getuid() == 0:
-                shutil.chown(path, "postgres")
-            db.execute(f"ALTER SYSTEM SET {setting} = '{path}'")
-        db.execute("ALTER SYSTEM SET ssl = on")
-        db.execute("SELECT pg_reload_conf()")
+    cluster.use_tls(certificates)
     cluster.create_database("shop")
     with cluster.admin("shop") as db:
         db.execute(f"CREATE TABLE t (id int PRIMARY KEY); "
