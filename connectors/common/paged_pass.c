@@ -324,7 +324,9 @@ static double pass_progress(struct paged_pass *p, enum paged_step step)
 	if (!p->measured)
 		p->first_mark = now;
 	p->measured = true;
-	return end > p->first_mark
+	/* While the mark stands still, nothing is known: many rows may have
+	 * the one value, as after ADD COLUMN ... DEFAULT now(). */
+	return now > p->first_mark && end > p->first_mark
 		       ? (now - p->first_mark) / (end - p->first_mark)
 		       : -1;
 }

@@ -4,6 +4,7 @@ than a page and a moment."""
 import collections
 import contextlib
 import os
+import signal
 import time
 
 import pytest
@@ -141,3 +142,25 @@ def test_progress_and_rest(tidemark, source, make_destination):
     running.wait().expect(EXIT_OK)
     assert tidemark("status", "--json").pipeline()["progress"] is None
     check_items(source, destination)
+
+
+def test_no_share_of_rows_with_one_mark(tidemark, source, make_destination):
+    """All rows were stamped at once. The mark stands still while they are read,
+    which is not "0%"."""
+    destination = make_destination("postgres")
+    workload.create_items(source, rows=1)
+    sync_items(tidemark, source, destination, "timestamp",
+               pace={"rows_per_second": 20})
+    tidemark.run()
+    workload.fill_items(source, 2, 1000, stamp="now() - interval '1 hour'")
+    running = tidemark.start("run", "--json")
+
+    def loading():
+        now = tidemark("status", "--json").pipeline()
+        last = now["last_run"]
+        return now if last["state"] == "RUNNING" and last["rows_read"] else None
+    try:
+        assert wait_for(loading, step=0.2, what="rows")["progress"] is None
+    finally:
+        running.signal(signal.SIGTERM)
+    assert running.wait().pipeline()["outcome"] == "stopped"
