@@ -103,8 +103,8 @@ int verify_result_verdict(const struct verify_result *r, struct error *err)
 		strbuf_addstr(&part, ")");
 	}
 	rc = error_set(err, ERROR_DIFFERENT,
-		       "%s is not what %s is: %" PRId64 " missing, %" PRId64
-		       " extra, %" PRId64 " different%s",
+		       "%s is not what the source's %s is: %" PRId64
+		       " missing, %" PRId64 " extra, %" PRId64 " different%s",
 		       p->destination_table, p->source_table,
 		       r->found.of[DIFFERENCE_MISSING],
 		       r->found.of[DIFFERENCE_EXTRA],
