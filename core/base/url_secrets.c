@@ -103,6 +103,16 @@ static bool url_is_address(const char *text, size_t start, size_t end)
 		(text[at] == ':' && url_is_port(text, at + 1, end)));
 }
 
+/* The "?" of the query at or behind `at`, or the end. The query's first member
+ * has a "=". With an "@" in front of any, a password holds the "?". */
+static size_t url_query(const char *text, size_t at, bool unexpanded)
+{
+	at = url_scan(text, at, "?", unexpanded);
+	while (text[url_scan(text, at, "=@", unexpanded)] == '@')
+		at = url_scan(text, at + 1, "?", unexpanded);
+	return at;
+}
+
 /* Where the password ends: the "@" in front of the host. 0: there is none. To
  * libpq it is the one up to the first slash, whatever comes before. A plug-in
  * that is not loaded yet may read it so, too. */
@@ -124,8 +134,8 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 	    (sign == slash && url_is_address(text, start, slash)))
 		return 0;
 	if (sign < slash) {
-		/* Behind the slash, too: "p@q/r@host". */
-		size_t query = url_scan(text, sign, "?", unexpanded);
+		/* Behind the slash, too: "p@q/r@host", "p@q/r?s@host". */
+		size_t query = url_query(text, sign, unexpanded);
 		size_t more = url_last_at(text, sign, query, unexpanded);
 
 		return more < query ? more : sign;

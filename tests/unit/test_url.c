@@ -111,6 +111,8 @@ static const struct {
 	{ "postgresql://a:hun/ter22@h/db", "holds a \"/\"" },
 	{ "postgresql://a:hun/t?er22@h/db", "write %2F" },
 	{ "postgresql://a:x@hun/ter22@h/db", "holds a \"@\"" },
+	{ "postgresql://a:x@s/hun?ter22@h/db", "holds a \"@\"" },
+	{ "postgresql://a:x@s/t?u?hunter22 d@h/db?x=y", "holds a \"@\"" },
 	{ "mysql://a:hun/ter22@h/db", "holds a \"/\"" },
 	{ "mysql://a@b:p/hunter22@h", "password in the URL holds a \"/\"" },
 	{ "postgresql://h?password=hun@ter22", "holds a \"@\"" },
