@@ -121,12 +121,21 @@ void board_set(struct board *b, struct generation *g)
 	generation_leave(old);
 }
 
-void board_turns(struct board *b, const struct timetable *t)
+/* For people, who go by the clock of this machine. */
+static int64_t board_due(const struct turn *turn, int64_t ahead_us)
+{
+	return turn->due_us > 0 && turn->due_us < SCHEDULE_NEVER
+		       ? turn->due_us - ahead_us
+		       : turn->due_us;
+}
+
+void board_turns(struct board *b, const struct timetable *t, int64_t ahead_us)
 {
 	pthread_mutex_lock(&b->lock);
 	for (size_t i = 0; i < t->n && i < b->view.n; i++)
 		if (b->view.items[i].p == t->items[i].p)
-			b->view.items[i].due_us = t->items[i].due_us;
+			b->view.items[i].due_us =
+				board_due(&t->items[i], ahead_us);
 	pthread_mutex_unlock(&b->lock);
 }
 

@@ -33,8 +33,9 @@ void board_free(struct board *b); /* NULL is fine */
 
 /* The scheduler's: other pipelines, or other settings. The board keeps `g`. */
 void board_set(struct board *b, struct generation *g);
-/* The scheduler's: when each has its turn. */
-void board_turns(struct board *b, const struct timetable *t);
+/* The scheduler's: when each has its turn, by a clock that is `ahead_us` ahead
+ * of this machine's. */
+void board_turns(struct board *b, const struct timetable *t, int64_t ahead_us);
 /* The scheduler's: whether the store answers; "" if it does. */
 void board_store(struct board *b, const char *error);
 /* The scheduler's loop turns; and how long ago it last did, in µs. */

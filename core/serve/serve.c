@@ -13,6 +13,7 @@
 #include "core/base/stop.h"
 #include "core/serve/api.h"
 #include "core/serve/board.h"
+#include "core/serve/clocks.h"
 #include "core/serve/notify.h"
 #include "core/serve/reading.h"
 #include "core/serve/timetable.h"
@@ -33,8 +34,6 @@
 /* How long one waits for a run that began before its turn, between two looks.
  */
 #define SERVE_BUSY_US (5 * US_PER_SECOND)
-/* Clocks that drift are no clocks that were set. */
-#define SERVE_SHIFT_US US_PER_SECOND
 
 struct serve {
 	const struct serve_options *options;
@@ -51,8 +50,7 @@ struct serve {
 	struct reading *reading; /* under way, or NULL */
 	char *refused; /* the last look for tables, why; "" or NULL: not */
 	int64_t looked_us, pruned_us, expanded_us; /* monotonic */
-	int64_t apart_us; /* wall clock less monotonic */
-	int64_t ahead_us; /* the store's clock less ours */
+	struct clocks clocks;
 };
 
 /* The wish for a run is met, by this process or since then by another. It is
@@ -80,7 +78,7 @@ static void serve_finished(void *ctx, const struct run_result *r)
 {
 	struct serve *s = ctx;
 	struct turn *turn = timetable_find(&s->table, r->pipeline->name);
-	int64_t now = clock_now_us();
+	int64_t now = clocks_store_now(&s->clocks);
 
 	if (turn) {
 		turn->taken = false;
@@ -93,7 +91,10 @@ static void serve_finished(void *ctx, const struct run_result *r)
 				  now + SERVE_BUSY_US);
 	else
 		timetable_begun(&s->table, r->pipeline->name,
-				r->started_us ? r->started_us : now, now);
+				r->started_us
+					? r->started_us + s->clocks.ahead_us
+					: now,
+				now);
 	board_ended(s->board, r);
 	s->options->finished(s->options->ctx, r);
 }
@@ -140,7 +141,8 @@ static void serve_adopt(struct serve *s, struct generation *g)
 	row_values_show(g->s.row_values);
 	g->reach = jobs_reach(s->jobs, SERVE_REACH_US);
 	serve_set_jobs(s, g);
-	timetable_set(&s->table, g->pipelines, g->n, clock_now_us());
+	timetable_set(&s->table, g->pipelines, g->n,
+		      clocks_store_now(&s->clocks));
 	board_set(s->board, g);
 	notify_set(s->notify, g);
 	generation_leave(s->now);
@@ -264,8 +266,8 @@ static void serve_note_start(void *ctx, const char *name, int64_t at,
 {
 	struct serve *s = ctx;
 
-	timetable_told(&s->table, name, at - s->ahead_us, broken,
-		       clock_now_us());
+	timetable_told(&s->table, name, at, broken,
+		       clocks_store_now(&s->clocks));
 }
 
 /* NULL: nobody wants anything of it. */
@@ -301,14 +303,15 @@ static int serve_ask_controls(struct serve *s, struct error *err)
 
 static int serve_ask_store(struct serve *s, struct error *err)
 {
-	int64_t before = clock_now_us(), there = 0;
+	bool was_set;
 	int rc = generation_store(s->now, err);
 
 	if (!rc)
-		rc = store_clock(s->now->store, &there, err);
+		rc = clocks_compare(&s->clocks, s->now->store, &was_set, err);
 	if (rc)
 		return rc;
-	s->ahead_us = there - before - (clock_now_us() - before) / 2;
+	if (was_set)
+		timetable_shift(&s->table, clocks_store_now(&s->clocks));
 	rc = store_lease_starts(s->now->store, serve_note_start, s, err);
 	return rc ? rc : serve_ask_controls(s, err);
 }
@@ -328,25 +331,10 @@ static bool serve_look(struct serve *s)
 		log_info("the state store answers again");
 	s->away = away;
 	board_store(s->board, away ? err.message : "");
-	board_turns(s->board, &s->table);
+	board_turns(s->board, &s->table, s->clocks.ahead_us);
 	s->looked_us = clock_monotonic_us();
 	error_clear(&err);
 	return !away;
-}
-
-/* The clock was set: by more than it drifts between two turns. */
-static void serve_watch_clock(struct serve *s)
-{
-	int64_t apart = clock_now_us() - clock_boot_us();
-
-	if (llabs(apart - s->apart_us) > SERVE_SHIFT_US) {
-		if (s->apart_us)
-			log_warn("this machine's clock was set by %+.1f s",
-				 (double)(apart - s->apart_us) / 1e6);
-		timetable_shift(&s->table, clock_now_us());
-		s->looked_us = 0;
-	}
-	s->apart_us = apart;
 }
 
 /* All that are due, as one wave. */
@@ -356,7 +344,7 @@ static void serve_begin(struct serve *s)
 		xcalloc(s->table.n + 1, sizeof(const void *));
 	int64_t *turns = xcalloc(s->table.n + 1, sizeof(*turns));
 	const struct wave_hooks hooks = { serve_follow, serve_finished, s };
-	int64_t now = clock_now_us();
+	int64_t now = clocks_store_now(&s->clocks);
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->table.n; i++) {
@@ -364,8 +352,7 @@ static void serve_begin(struct serve *s)
 
 		if (!turn_is_due(turn, now))
 			continue;
-		turns[n] = turn->asked_us ? turn->asked_us
-					  : turn->due_us + s->ahead_us;
+		turns[n] = turn->asked_us ? turn->asked_us : turn->due_us;
 		turn->taken = true;
 		turn->meets_us = turn->asked_us;
 		turn->asked_us = 0;
@@ -383,7 +370,8 @@ static bool serve_wants_look(const struct serve *s)
 	if (!s->looked_us ||
 	    clock_monotonic_us() - s->looked_us >= SERVE_LOOK_US)
 		return true;
-	return !s->away && timetable_next(&s->table) <= clock_now_us();
+	return !s->away &&
+	       timetable_next(&s->table) <= clocks_store_now(&s->clocks);
 }
 
 static void serve_tidy(struct serve *s)
@@ -400,7 +388,8 @@ static void serve_tidy(struct serve *s)
 /* How long nothing is to be begun, at most. */
 static int64_t serve_rest_us(const struct serve *s)
 {
-	int64_t next = timetable_next(&s->table), now = clock_now_us();
+	int64_t next = timetable_next(&s->table),
+		now = clocks_store_now(&s->clocks);
 
 	if (s->away || next >= now + SERVE_TURN_US)
 		return SERVE_TURN_US;
@@ -420,7 +409,8 @@ static void serve_rest(struct serve *s)
 static void serve_turn(struct serve *s)
 {
 	serve_mind_config(s);
-	serve_watch_clock(s);
+	if (clocks_look(&s->clocks))
+		s->looked_us = 0;
 	if (serve_wants_look(s) && serve_look(s))
 		serve_begin(s);
 	serve_tidy(s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/process.h"
 #include "core/store/history.h"
 #include "core/store/session.h"
@@ -39,16 +40,22 @@ static const char make_sql[] =
 	"VALUES ($1, 0, '', '', 0, '', '', 0, 0)\n"
 	"ON CONFLICT (name) DO NOTHING";
 
+/* A run may be this early for its turn: whoever compares clocks is off by some
+ * milliseconds, and a store may count in them. A run that began later than that
+ * from now began before the clock was set back. */
+#define LEASE_EARLY_US (60 * US_PER_SECOND)
+
 static const char take_sql[] =
 	"UPDATE leases SET fence = fence + 1, holder = $1, host = $2,\n"
 	"  pid = $3, process = $4, since = @, until = @ + $5,\n"
-	"  ran_at = CASE WHEN CAST($6 AS bigint) = 1 THEN @\n"
-	"           ELSE ran_at END,\n"
+	"  ran_at = CASE WHEN CAST($6 AS bigint) <> 1 THEN ran_at\n"
+	"           WHEN CAST($7 AS bigint) > @\n"
+	"           THEN CAST($7 AS bigint) ELSE @ END,\n"
 	"  ran_open = CASE WHEN CAST($6 AS bigint) = 1 THEN 1\n"
 	"             ELSE ran_open END,\n"
-	"  ran_ends = CASE WHEN CAST($6 AS bigint) = 1 THEN $7\n"
+	"  ran_ends = CASE WHEN CAST($6 AS bigint) = 1 THEN $8\n"
 	"             ELSE ran_ends END\n"
-	"WHERE name = $8";
+	"WHERE name = $9";
 
 static const char renew_sql[] =
 	"UPDATE leases SET until = @ + $1\n"
@@ -146,15 +153,18 @@ static enum lease_answer lease_judge(const struct lease *before,
 	    !process_mark_is_gone(before->pid, before->process))
 		return LEASE_BUSY;
 	if (wanted->turn_us && !before->ran_open &&
-	    before->ran_at >= wanted->turn_us)
+	    before->ran_at >= wanted->turn_us &&
+	    before->ran_at - before->now <= LEASE_EARLY_US)
 		return LEASE_HAD;
 	return !before->until && *before->host ? LEASE_TAKEN : LEASE_INHERITED;
 }
 
 static int lease_write(struct store *s, const struct lease *wanted,
-		       int64_t lease_us, struct error *err)
+		       int64_t now_us, int64_t lease_us, struct error *err)
 {
+	bool near = wanted->turn_us - now_us <= LEASE_EARLY_US;
 	char pid[STORE_NUMBER_SIZE], us[STORE_NUMBER_SIZE];
+	char turn[STORE_NUMBER_SIZE];
 	const char *params[] = {
 		wanted->holder,
 		wanted->host,
@@ -162,6 +172,7 @@ static int lease_write(struct store *s, const struct lease *wanted,
 		wanted->process,
 		store_number(us, lease_us),
 		wanted->runs ? "1" : "0",
+		store_number(turn, near ? wanted->turn_us : 0),
 		wanted->ran_ends ? wanted->ran_ends : "",
 		wanted->name,
 	};
@@ -189,7 +200,7 @@ int store_lease_take_locked(struct store *s, const struct lease *wanted,
 	*answer = lease_judge(before, wanted);
 	if (*answer == LEASE_BUSY || *answer == LEASE_HAD)
 		return 0;
-	rc = lease_write(s, wanted, lease_us, err);
+	rc = lease_write(s, wanted, before->now, lease_us, err);
 	if (!rc)
 		rc = lease_read(s, wanted->name, out, err);
 	out->runs = wanted->runs;

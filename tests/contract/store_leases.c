@@ -440,6 +440,29 @@ static void knows_runs_from_others(void **state)
 	store_close(s);
 }
 
+/* Clocks are compared with an error: a run that is some seconds early has its
+ * turn. One of a turn that is far away has not. */
+static void knows_a_run_that_is_early(void **state)
+{
+	struct store *s = place_open(*state);
+	struct taken t = take_turn(s, "a", true, 1);
+	int64_t soon = t.lease.ran_at + 5 * US_PER_SECOND;
+
+	end_turn(s, &t, false);
+	t = take_turn(s, "b", true, soon);
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	assert_int_equal(t.lease.ran_at, soon);
+	end_turn(s, &t, false);
+	t = take_turn(s, "c", true, soon);
+	assert_int_equal(t.answer, LEASE_HAD);
+	taken_release(&t);
+	t = take_turn(s, "d", true, soon + 60 * MINUTE_US);
+	assert_int_equal(t.answer, LEASE_TAKEN);
+	assert_true(t.lease.ran_at < soon);
+	end_turn(s, &t, false);
+	store_close(s);
+}
+
 /* Killed, or told to stop: also behind something else that was done. */
 static void gives_a_broken_turn_again(void **state)
 {
@@ -487,6 +510,7 @@ static void serves_many_machines(void **state)
 		EACH(make, is_amended),                                        \
 		EACH(make, is_inherited_from_the_dead),                        \
 		EACH(make, knows_runs_from_others),                            \
+		EACH(make, knows_a_run_that_is_early),                         \
 		EACH(make, gives_a_broken_turn_again),                         \
 		EACH(make, is_taken_by_one)
 

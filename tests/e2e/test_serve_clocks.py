@@ -1,0 +1,80 @@
+"""`tidemark serve` and the clocks of machines: set, or apart from each other."""
+
+import os
+
+import pytest
+
+from state import StateStore
+from servers import wait_for
+from test_serve import (logged, served,  # noqa: F401: a fixture
+                        starts, stop, wait_equal)
+
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+
+
+@pytest.mark.parametrize("shift", ("-3600s", "+3600s"))
+def test_a_clock_that_is_set(tidemark, served, shift):
+    """Neither an hour without a run, nor one run after the other."""
+    source, destination = served
+    clock = os.path.join(tidemark.dir, "clock")
+    for name in "ab":
+        tidemark.pipelines[name]["schedule"] = "every 3s"
+    tidemark.write_config()
+    with open(clock, "w", encoding="ascii") as file:
+        file.write("+0s")
+    running = tidemark.start("serve", env={
+        "LD_PRELOAD": FAKETIME,
+        "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1",
+        "DONT_FAKE_MONOTONIC": "1"})
+    wait_equal(source, destination, "a", "b")
+    # The runs of turns that come again have ended.
+    wait_for(lambda: StateStore(tidemark).query(
+        "SELECT count(*) FROM {t}leases "
+        "WHERE until = 0 AND ran_open = 0 AND ran_at > 0") == [(2,)],
+             what="the end of the first runs")
+    with open(clock, "w", encoding="ascii") as file:
+        file.write(shift)
+    wait_for(lambda: logged(running, "clock was set"), what="the jump")
+    turns = {name: len(starts(tidemark, name)) for name in "ab"}
+    for name, n in turns.items():
+        wait_for(lambda name=name, n=n: len(starts(tidemark, name)) > n + 2,
+                 what="turns")
+    stop(running)
+    times = starts(tidemark, "a")[turns["a"] + 1:]
+    # However late they are, no more than one for each 3 s.
+    assert len(times) <= (times[-1] - times[0]) / 3_000_000 + 2, times
+
+
+def now(state):
+    """By the store's clock, in seconds."""
+    return state.query("SELECT extract(epoch FROM clock_timestamp())"
+                       "::float8")[0][0]
+
+
+def test_machines_whose_clocks_are_apart(tidemark, served, make_database):
+    """Three of them, with one store: its clock says when a turn is. The clock of
+    one is 91 s ahead of it, that of another 61 s behind."""
+    source, destination = served
+    state = StateStore(tidemark, make_database("state"))
+    tidemark.top["state"] = state.terms("30s")
+    for name in "ab":
+        tidemark.pipelines[name]["schedule"] = "every 2s"
+    tidemark.write_config()
+    begun = now(state)
+    running = [tidemark.start("serve", env=fake) for fake in (
+        {}, *({"LD_PRELOAD": FAKETIME, "FAKETIME": shift,
+               "DONT_FAKE_MONOTONIC": "1"} for shift in ("+91s", "-61s")))]
+
+    def runs():
+        return state.ready() and state.query(
+            "SELECT count(*) FROM {t}attempts WHERE pipeline = 'a' "
+            "AND outcome = 'caught_up'")[0][0]
+
+    wait_for(lambda: runs() >= 8, what="eight runs")
+    turns = (now(state) - begun) / 2
+    ran = runs()
+    for each in running:
+        stop(each)
+    # One comes at once, and perhaps one more between the two looks.
+    assert ran <= turns + 2, (ran, turns)
+    wait_equal(source, destination, "a", "b")
