@@ -8,6 +8,7 @@ mysql_dir=$cache/tidemark-tests/mysql
 docs_venv=$cache/tidemark-tests/docs-venv
 clean_dir=$cache/tidemark-tests/clean-bookworm
 layer_dir=$cache/tidemark-tests/layer-bookworm
+kubernetes_dir=$cache/tidemark-tests/kubernetes
 
 # The DuckDB option for meson setup: a system DuckDB comes first.
 duckdb_option() {
@@ -15,4 +16,17 @@ duckdb_option() {
 		return
 	fi
 	printf '%s\n' "-Dduckdb_root=$duckdb_dir"
+}
+
+# A Go that fetches the release that a module asks for: since 1.21. Else the one that
+# tools/setup has put aside.
+go_program() {
+	local version
+	version=$(go env GOVERSION 2>/dev/null) || version=
+	case $version in
+	'' | go1.? | go1.?.* | go1.1? | go1.1?.* | go1.20*)
+		printf '%s\n' "$kubernetes_dir/go/go/bin/go"
+		;;
+	*) command -v go ;;
+	esac
 }

@@ -25,7 +25,7 @@ NO_CALL = re.compile(r"\b(apt-get|apt|dpkg|systemctl|journalctl|chown|docker|pod
 FLAG = re.compile(r"^--?[a-z][a-z-]*")
 # YAML of other programs, by keys of theirs at the top.
 FOREIGN = {"services", "groups", "scrape_configs", "models", "sources", "on",
-           "apiVersion", "spec"}
+           "apiVersion", "spec", "config", "backfills"}
 # Flags of other programs that pages name in one word.
 OTHER_FLAGS = {"--now", "--no-owner"}
 # Settings that others have, and whose remedy we tell.
