@@ -7,8 +7,9 @@ import pytest
 
 import builds
 
-FILES = ("meson.build", "CHANGELOG.md", "packaging/debian/changelog")
-MESON, NOTES, DEBIAN = FILES
+FILES = ("meson.build", "CHANGELOG.md", "packaging/debian/changelog",
+         "packaging/kubernetes/Chart.yaml")
+MESON, NOTES, DEBIAN, CHART = FILES
 NOTE = """\
 # Changelog
 
@@ -27,6 +28,11 @@ tidemark (1.2.3-1) unstable; urgency=medium
 
  -- Somebody <somebody@example.org>  Mon, 04 May 2026 12:00:00 +0000
 """
+CHARTED = """\
+name: tidemark
+version: 1.2.3
+appVersion: "1.2.3"
+"""
 
 
 def check(root):
@@ -38,7 +44,7 @@ def check(root):
 def released(tmp_path):
     for name, text in zip(FILES, ("project('tidemark', 'c',\n  version: '1.2.3',"
                                   "\n  meson_version: '>=1.0.0')\n", NOTE,
-                                  ENTRY)):
+                                  ENTRY, CHARTED)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
@@ -69,6 +75,8 @@ def test_a_release_is_right(released):
     (DEBIAN, " unstable", " UNRELEASED", "unreleased, CHANGELOG.md has 2026"),
     (DEBIAN, "04 May", "05 May", "2026-05-05, CHANGELOG.md has 2026-05-04"),
     (DEBIAN, "tidemark", "other", "a version is missing"),
+    (CHART, "version: 1.2.3", "version: 1.2.2", "Chart.yaml: version 1.2.2"),
+    (CHART, '"1.2.3"', '"1.2.4"', "Chart.yaml: appVersion 1.2.4"),
 ))
 def test_a_mistake_is_told(released, name, old, new, told):
     text = (released / name).read_text(encoding="utf-8")
