@@ -46,7 +46,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "tidemark.hosts" -}}
 {{- $name := include "tidemark.fullname" . -}}
 {{- $space := .Release.Namespace -}}
-{{- $pod := ternary "[${POD_IP:-::1}]" "${POD_IP:-127.0.0.1}" (hasPrefix "[" .Values.serve.listen) -}}
+{{- $pod := ternary "[${POD_IP}]" "${POD_IP}" (hasPrefix "[" .Values.serve.listen) -}}
 {{- $own := list "localhost" "127.0.0.1" $pod $name (printf "%s.%s" $name $space) (printf "%s.%s.svc" $name $space) (printf "%s.%s.svc.cluster.local" $name $space) -}}
 {{- $asked := dig "serve" "hosts" list .Values.config -}}
 {{- concat $own $asked .Values.serve.hosts | uniq | toYaml -}}
