@@ -17,7 +17,7 @@ from bench import EXIT_OK, EXIT_STATE, EXIT_STOPPED
 from servers import wait_for
 from state import StateStore
 
-HOUR = 3600
+HOUR, MINUTE = 3600, 60
 SOURCES = ("postgres", "mariadb", "mysql")
 DESTINATIONS = ("postgres", "mariadb", "mysql", "sqlite", "duckdb")
 
@@ -188,4 +188,61 @@ def test_sessions_rest_over_a_jump(make_day, clock, make_proxy, hours):
     running.signal(signal.SIGTERM)
     assert running.wait().code in (EXIT_OK, EXIT_STOPPED)
     assert [proxy.sessions for proxy in proxies] == [1, 1]
+    day.check()
+
+
+@pytest.mark.parametrize("store", ("postgres", "sqlite"))
+def test_worker_behind_the_clock_of_the_last_run(make_day, make_database,
+                                                 clock, store):
+    """A run of another machine ended minutes ahead of this one's time. The
+    store's clock says how long ago that was. The clock of a store in a file is
+    ours, and went back: nothing is waited for."""
+    day = make_day("postgres", "postgres", rows=50)
+    day.tidemark.top["state"] = StateStore(
+        day.tidemark, make_database("state") if store == "postgres" else None
+    ).terms("30s")
+    day.tidemark.write_config()
+    clock.set(10 * MINUTE)
+    day.tidemark.run(env=clock.env)
+
+    def runs(interval):
+        return day.tidemark("worker", "--once", "--json", "--interval",
+                            interval).expect(EXIT_OK).json()["runs"]
+
+    assert runs("1d") == (store == "sqlite")
+    assert runs("1ms") == 1
+
+
+def test_workers_whose_clocks_differ(make_day, make_database, clock,
+                                     work_dir):
+    """A chunk's lease goes by the store's clock: twelve minutes between two
+    workers give none of them the chunk of another that lives, and one that
+    sleeps too long loses it."""
+    day = make_day("postgres", "postgres", rows=60)
+    tidemark, store = day.tidemark, make_database("state")
+    tidemark.top["state"] = {**store.connection(), "lease": "10s"}
+    tidemark.write_config().run()
+    day.destination.execute("UPDATE items SET name = 'damaged'")
+    done = tidemark("backfill", "items", "--queue", "--json").expect(EXIT_OK)
+    chunk = done.json()["chunks"][0]["chunk_id"]
+    other = Clock(work_dir / "other")
+    clock.set(7 * MINUTE)
+    other.set(-5 * MINUTE)
+    with day.destination.connect(autocommit=False) as db:
+        db.execute("LOCK TABLE items IN EXCLUSIVE MODE")
+        ahead = tidemark.start("worker", "--chunk", chunk, env=clock.env)
+        wait_for(lambda: day.destination.query(
+            "SELECT FROM pg_locks WHERE NOT granted"), what="its first load")
+        busy = tidemark("worker", "--chunk", chunk, env=other.env)
+        assert "another worker has" in busy.expect(EXIT_STATE).err
+        ahead.signal(signal.SIGSTOP)
+        wait_for(ahead.stopped, what="the stop")
+        db.rollback()
+    tidemark("worker", "--chunks", "--once", env=other.env).expect(EXIT_OK)
+    told = ("SELECT state, attempts, ended_at >= started_at "
+            "FROM tidemark.chunks")
+    assert store.query(told) == [("done", 2, True)]
+    ahead.signal(signal.SIGCONT)
+    assert "lease" in ahead.wait().expect(EXIT_STATE).err
+    assert store.query(told) == [("done", 2, True)]
     day.check()

@@ -215,6 +215,30 @@ static int worker_next_chunk(struct worker *w, bool *found, struct error *err)
 	return rc;
 }
 
+/* How long ago the pipeline's last run ended. A time to come is by another
+ * machine's clock: then the store's tells. If that went back as well, the run
+ * was long ago. */
+static int worker_last_run(struct worker *w, const struct attempt *last,
+			   int64_t *ago_us, struct error *err)
+{
+	int64_t end = last->ended_at ? last->ended_at : last->heartbeat_at;
+	int64_t took = end > last->started_at ? end - last->started_at : 0;
+	struct lease lease;
+	bool held;
+	int rc;
+
+	*ago_us = clock_now_us() - end;
+	if (*ago_us >= 0)
+		return 0;
+	lease_init(&lease);
+	rc = store_lease_get(w->store, last->pipeline, &held, &lease, err);
+	*ago_us = INT64_MAX;
+	if (!rc && lease.name && lease.ran_at <= lease.now)
+		*ago_us = lease.now - lease.ran_at - took;
+	lease_release(&lease);
+	return rc;
+}
+
 /* Did anybody run it lately? */
 static int worker_is_due(struct worker *w, const struct pipeline_settings *p,
 			 bool *due, struct error *err)
@@ -222,12 +246,11 @@ static int worker_is_due(struct worker *w, const struct pipeline_settings *p,
 	const struct run_filter filter = { .pipeline = p->name, .limit = 1 };
 	struct attempt_list last = { NULL, 0, 0 };
 	int rc = store_attempts_list(w->store, &filter, &last, err);
-	int64_t at = 0;
+	int64_t ago_us = INT64_MAX;
 
 	if (!rc && last.n)
-		at = last.items[0].ended_at ? last.items[0].ended_at
-					    : last.items[0].heartbeat_at;
-	*due = !rc && clock_now_us() - at >= w->options->interval_us;
+		rc = worker_last_run(w, &last.items[0], &ago_us, err);
+	*due = !rc && ago_us >= w->options->interval_us;
 	attempt_list_release(&last);
 	return rc;
 }
