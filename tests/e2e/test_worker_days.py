@@ -1,5 +1,5 @@
-"""Workers on bad days: one that wakes after its lease, chunks that fail for
-good, two backfills in one queue, a state store that fails over."""
+"""Workers on bad days. One wakes after its lease, a chunk fails for good, two
+backfills share a queue, and the state store fails over."""
 
 import signal
 

@@ -215,9 +215,9 @@ def test_worker_behind_the_clock_of_the_last_run(make_day, make_database,
 
 def test_workers_whose_clocks_differ(make_day, make_database, clock,
                                      work_dir):
-    """A chunk's lease goes by the store's clock: twelve minutes between two
-    workers give none of them the chunk of another that lives, and one that
-    sleeps too long loses it."""
+    """A chunk's lease goes by the store's clock. Twelve minutes between two
+    workers do not give one the chunk of the other that lives. One that sleeps
+    too long loses it."""
     day = make_day("postgres", "postgres", rows=60)
     tidemark, store = day.tidemark, make_database("state")
     tidemark.top["state"] = {**store.connection(), "lease": "10s"}
