@@ -61,26 +61,40 @@ static const char add_sql[] =
 static const char list_sql[] = "SELECT " CHUNK_COLUMNS ",\n  " CHUNK_PAUSED "\n"
 			       "FROM chunks WHERE 1 = 1";
 
-/* The first that waits; then those that may have lost their worker. */
+/* The first that waits; then those that may have lost their worker. While a
+ * lease lasts, only the holder's own machine can tell that the holder is gone.
+ * $3 is what the processes of ours have in common. */
 static const char queued_sql[] =
-	"SELECT " CHUNK_COLUMNS ", NULL FROM chunks\n"
+	"SELECT " CHUNK_COLUMNS ", NULL AS paused FROM chunks\n"
 	"WHERE pipeline = $1 AND config = $2 AND state = 'queued'\n"
 	"ORDER BY queued_at, backfill_id, number LIMIT 1";
+#define CHUNK_RUNNING_HERE                                                     \
+	"pipeline = $1 AND config = $2 AND state = 'running'\n"                \
+	"  AND NOT EXISTS (SELECT 1 FROM leases AS l\n"                        \
+	"    WHERE l.name = chunk_id AND l.until > @ AND substr(l.process,\n"  \
+	"      1, length(CAST($3 AS text))) <> $3)"
 static const char running_sql[] =
-	"SELECT " CHUNK_COLUMNS ", NULL FROM chunks\n"
-	"WHERE pipeline = $1 AND config = $2 AND state = 'running'\n"
+	"SELECT " CHUNK_COLUMNS ", NULL AS paused FROM chunks\n"
+	"WHERE " CHUNK_RUNNING_HERE "\n"
 	"ORDER BY queued_at, backfill_id, number";
 
-static const char named_sql[] = "SELECT " CHUNK_COLUMNS ", NULL FROM chunks\n"
-				"WHERE chunk_id = $1 AND state <> 'done'";
+static const char named_sql[] =
+	"SELECT " CHUNK_COLUMNS ", NULL AS paused FROM chunks\n"
+	"WHERE chunk_id = $1 AND state <> 'done'";
 
-/* Is there anything to be claimed, or to be tidied up? Without a lock: nearly
- * always there is not. */
+/* Is there anything to be claimed, or to be tidied up? Without a lock, and
+ * without a look at the chunks that are done: nearly always there is not. */
 static const char any_sql[] =
+	"SELECT 1 FROM chunks\n"
+	"WHERE pipeline = $1 AND config = $2 AND state = 'queued'\n"
+	"UNION ALL SELECT 1 FROM chunks\n"
+	"WHERE " CHUNK_RUNNING_HERE "\n"
+	"UNION ALL SELECT 1 FROM leases JOIN chunks ON chunk_id = name\n"
+	"WHERE until = 0 AND pipeline = $1 AND state = 'done' LIMIT 1";
+
+static const char left_sql[] =
 	"SELECT 1 FROM chunks WHERE pipeline = $1 AND config = $2\n"
-	"  AND (state IN ('queued', 'running') OR chunk_id IN (\n"
-	"    SELECT name FROM leases WHERE until = 0))\n"
-	"LIMIT 1";
+	"  AND state IN ('queued', 'running') LIMIT 1";
 
 static const char claim_sql[] =
 	"UPDATE chunks SET state = 'running', holder = $1,\n"
@@ -187,6 +201,15 @@ int store_chunks_list(struct store *s, const char *pipeline,
 	return rc;
 }
 
+int store_chunks_left(struct store *s, const char *pipeline, const char *config,
+		      bool *left, struct error *err)
+{
+	const char *of[] = { pipeline, config };
+
+	*left = false;
+	return store_run(s, left_sql, of, 2, "t", store_note_any, left, err);
+}
+
 /* With the lock of all who add: what is there is there until the end. */
 static int chunk_judge(struct store *s, const char *pipeline,
 		       const struct chunk_rule *rule, bool *add,
@@ -286,27 +309,49 @@ static int chunk_claim_end(struct store *s, int rc, bool *found,
 	return rc;
 }
 
-int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
-		      const struct lease *wanted, int64_t lease_us, bool *found,
-		      struct chunk *out, struct error *err)
+/* "boot-id/pid-namespace/" of process_mark(); "" if it is not known. */
+static char *chunk_place(const struct lease *wanted)
 {
-	const char *of[] = { pipeline, config };
-	bool any = false;
-	int rc = store_run(s, any_sql, of, 2, "t", store_note_any, &any, err);
+	const char *slash = strrchr(wanted->process, '/');
 
-	*found = false;
-	if (!rc && any)
-		rc = s->ops->begin(s, STORE_USUAL, err);
-	if (rc || !any)
+	return slash ? xstrndup(wanted->process,
+				(size_t)(slash + 1 - wanted->process))
+		     : xstrdup("");
+}
+
+/* `of`: pipeline, config, place. */
+static int chunk_claim_next(struct store *s, const char *const of[3],
+			    const struct lease *wanted, int64_t lease_us,
+			    bool *found, struct chunk *out, struct error *err)
+{
+	int rc = s->ops->begin(s, STORE_USUAL, err);
+
+	if (rc)
 		return rc;
 	rc = chunk_claim_any(s, queued_sql, of, 2, wanted, lease_us, found, out,
 			     err);
 	if (!rc && !*found)
-		rc = chunk_claim_any(s, running_sql, of, 2, wanted, lease_us,
+		rc = chunk_claim_any(s, running_sql, of, 3, wanted, lease_us,
 				     found, out, err);
 	if (!rc && !*found)
-		rc = store_exec(s, leases_sql, &pipeline, 1, err);
+		rc = store_exec(s, leases_sql, of, 1, err);
 	return chunk_claim_end(s, rc, found, out, err);
+}
+
+int store_chunk_claim(struct store *s, const char *pipeline, const char *config,
+		      const struct lease *wanted, int64_t lease_us, bool *found,
+		      struct chunk *out, struct error *err)
+{
+	char *place = chunk_place(wanted);
+	const char *of[] = { pipeline, config, place };
+	bool any = false;
+	int rc = store_run(s, any_sql, of, 3, "t", store_note_any, &any, err);
+
+	*found = false;
+	if (!rc && any)
+		rc = chunk_claim_next(s, of, wanted, lease_us, found, out, err);
+	free(place);
+	return rc;
 }
 
 int store_chunk_claim_named(struct store *s, const char *chunk_id,

@@ -61,6 +61,9 @@ int store_chunks_add(struct store *s, const struct chunk_list *chunks,
  * before. */
 int store_chunks_list(struct store *s, const char *pipeline,
 		      struct chunk_list *out, struct error *err);
+/* Is any chunk of this pipeline and config still waiting, or worked on? */
+int store_chunks_left(struct store *s, const char *pipeline, const char *config,
+		      bool *left, struct error *err);
 /* Take the next waiting chunk of this pipeline and config, or one whose worker
  * is gone or has lost its lease. Take the lease of its chunk_id as well, as
  * store_lease_take() does (`wanted` without a name). Counts an attempt. No two

@@ -146,6 +146,16 @@ static void keeps_chunks(void **state)
 	store_close(s);
 }
 
+static bool is_left(struct store *s, const char *config)
+{
+	struct error err = ERROR_INIT;
+	bool left = false;
+
+	if (store_chunks_left(s, "orders", config, &left, &err))
+		fail_msg("%s", err.message);
+	return left;
+}
+
 /* In order; not of another config; with its lease; an attempt more. */
 static void claims_in_order(void **state)
 {
@@ -172,6 +182,10 @@ static void claims_in_order(void **state)
 	assert_string_equal(c.chunk_id, "orders/c/2");
 	chunk_release(&c);
 	assert_false(claim(s, "b2", MINUTE_US, &c));
+	assert_true(is_left(s, "c") && is_left(s, "other"));
+	assert_false(is_left(s, "none"));
+	assert_int_equal(store_chunks_delete(s, "orders", "c", &err), 0);
+	assert_false(is_left(s, "c"));
 	store_close(s);
 }
 
@@ -393,6 +407,45 @@ void passes_by_a_locked_chunk(void **state)
 	assert_true(claim(s, "a", MINUTE_US, &c));
 	alarm(0);
 	assert_string_equal(c.chunk_id, "orders/c/2");
+	chunk_release(&c);
+	pg_close(pg);
+	store_close(s);
+}
+
+/* A look for work touches no lease that lasts on another machine: its renewal
+ * is not held up. Once it has run out, the chunk is anybody's. */
+void leaves_a_lease_from_afar(void **state)
+{
+	static const struct pg_options options = { .application = "test" };
+	const struct place *p = *state;
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct pg *pg = NULL;
+	struct chunk c;
+
+	queue(s, 1, "c");
+	assert_true(claim(s, "a", MINUTE_US, &c));
+	chunk_release(&c);
+	assert_int_equal(pg_open(&pg, &p->conn, &options, &err), 0);
+	assert_int_equal(pg_exec(pg,
+				 "UPDATE tidemark.leases SET host = 'far', "
+				 "process = 'far/pid:[1]/1'",
+				 &err),
+			 0);
+	assert_int_equal(pg_exec(pg,
+				 "BEGIN; SELECT FROM tidemark.leases FOR "
+				 "UPDATE",
+				 &err),
+			 0);
+	alarm(10); /* ends a claim that waits */
+	assert_false(claim(s, "b", MINUTE_US, &c));
+	alarm(0);
+	assert_int_equal(pg_exec(pg,
+				 "UPDATE tidemark.leases SET until = 1; COMMIT",
+				 &err),
+			 0);
+	assert_true(claim(s, "b", MINUTE_US, &c));
+	assert_int_equal(c.attempts, 2);
 	chunk_release(&c);
 	pg_close(pg);
 	store_close(s);

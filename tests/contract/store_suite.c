@@ -345,6 +345,7 @@ static int run_postgres(const char *pattern)
 	const struct CMUnitTest own[] = {
 		SHARED(postgres),
 		EACH(postgres, passes_by_a_locked_chunk),
+		EACH(postgres, leaves_a_lease_from_afar),
 	};
 	const struct part parts[] = {
 		{ own, ARRAY_SIZE(own) },

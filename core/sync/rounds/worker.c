@@ -290,18 +290,13 @@ static int worker_is_over(struct worker *w, bool *over, struct error *err)
 
 	*over = w->options->once;
 	for (size_t i = 0; !rc && *over && i < w->n; i++) {
-		struct chunk_list list = { NULL, 0, 0 };
 		char config[DIGEST_TEXT_SIZE];
+		bool left;
 
 		backfill_config(w->pipelines[i], config);
-		rc = store_chunks_list(w->store, w->pipelines[i]->name, &list,
-				       err);
-		for (size_t k = 0; k < list.n; k++)
-			if (!strcmp(list.items[k].config, config) &&
-			    (!strcmp(list.items[k].state, CHUNK_QUEUED) ||
-			     !strcmp(list.items[k].state, CHUNK_RUNNING)))
-				*over = false;
-		chunk_list_release(&list);
+		rc = store_chunks_left(w->store, w->pipelines[i]->name, config,
+				       &left, err);
+		*over = !left;
 	}
 	return rc;
 }
