@@ -2,7 +2,7 @@
 terminal, and print what the page shows.
 
 A page marks each block by its language and first line:
-- "sh" is run. Where its first line is "# as root" or "# with dbt", only its syntax
+- "sh" is run. Where its first line is "# as root" or "# with PROGRAM", only its syntax
   is checked. It would change the machine, or take a program that is not here.
 - "text" is the output of the block before it. "..." stands for any text of its
   line; alone on a line it stands for any lines. How wide a column is does not
@@ -28,7 +28,7 @@ from servers import PATIENCE, kill_group
 END = "--- end of block"
 ENDED = rf"{END} (\d+)\r\n"
 KILLED = 128 + 9
-NOT_HERE = ("# as root", "# with dbt")
+NOT_HERE = ("# as root", "# with ")
 CTRL_C = b"\x03"
 SERVE = "tidemark serve\n"
 LISTEN = "127.0.0.1:9464"  # by default
