@@ -107,17 +107,21 @@ class Store:
             path.chmod(0o644)
             self.files[name] = path
 
-    def queue(self, n):
-        """`n` chunks that wait, of the pipeline whose chunks are there; and a
-        thousand leases that live."""
-        columns = [name for name, in self.query(
+    def columns(self):
+        """Names in `public.one`, a chunk that others are made of."""
+        self.execute("CREATE TABLE IF NOT EXISTS public.one AS"
+                     " SELECT * FROM tidemark.chunks LIMIT 1")
+        return [name for name, in self.query(
             "SELECT attname FROM pg_attribute WHERE attrelid = "
             "'tidemark.chunks'::regclass AND attnum > 0 AND attname NOT IN "
             "('chunk_id', 'number', 'state', 'attempts') ORDER BY attnum")]
-        names = ", ".join(columns)
+
+    def queue(self, n):
+        """`n` chunks that wait, of the pipeline whose chunks are there; and a
+        thousand leases that live."""
+        names = ", ".join(self.columns())
         self.execute(
-            "CREATE TABLE IF NOT EXISTS public.one AS SELECT * FROM tidemark.chunks"
-            " LIMIT 1", "DELETE FROM tidemark.chunks",
+            "DELETE FROM tidemark.chunks",
             "DELETE FROM tidemark.leases WHERE name LIKE '%/%'",
             f"INSERT INTO tidemark.chunks (chunk_id, number, state, attempts,"
             f" {names}) SELECT 'items/made/' || n, n, 'queued', 0, {names}"

@@ -4,7 +4,8 @@ The first part runs 1, 4 and 16 processes of `tidemark worker` on one queued
 backfill, Postgres to Postgres. The store has a server of its own. `pace`
 holds each worker to a rate, so that the cores of this machine are not the limit.
 The second part asks how many claims a store bears. It is simulated: pgbench
-sends a worker's statements from many sessions, and no rows are moved.
+sends a worker's statements from many sessions, and no rows are moved. The third
+tells what a worker without work asks of the store.
 
 Content is compared after each run. Prints tables for bench/RESULTS.md; writes
 no file.
@@ -24,6 +25,7 @@ import tempfile
 import time
 
 from claims import Store
+from idle import looks
 from servers import APP, CANARY, Cluster
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -208,15 +210,28 @@ def captured(stack, data, store, name, binary):
     place.sql(store, place.state,
               f"ALTER DATABASE {place.state} RESET log_statement")
     made = Store(store, place.state)
+    made.place = place
     with open(store.log, encoding="utf-8") as log:
         log.seek(begins)
         made.take(log.read())
     return made
 
 
-def part_claims(stack, data, store, builds, options):
-    stores = [(name, captured(stack, data, store, name, binary))
-              for name, binary in builds]
+def part_idle(stores, options):
+    print("| chunks that others have | chunks that are done | build "
+          "| statements a look | server time a look |")
+    print("| --- | --- | --- | --- | --- |")
+    for running, others in ((16, 0), (1000, 0), (1000, 100_000)):
+        for name, made in stores:
+            each = [looks(made.place, made, running, others, options.seconds)
+                    for _ in range(options.reps)]
+            print(f"| {running} | {others} | {name} "
+                  f"| {spread([one['calls'] for one in each], '{:.0f}')} "
+                  f"| {spread([one['spent'] for one in each], '{:.1f}')} ms |",
+                  flush=True)
+
+
+def part_claims(stores, store, options):
     print("| simulated | build | sessions | chunks that wait | a second "
           "| server CPU each | mean | WAL each |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -274,7 +289,7 @@ def main():
     parser.add_argument("--turns", type=int, default=800)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--reps", type=int, default=3)
-    parser.add_argument("--parts", default="workers,claims")
+    parser.add_argument("--parts", default="workers,claims,idle")
     options = parser.parse_args()
     builds = [("now", os.path.abspath(options.binary))]
     if options.before:
@@ -286,13 +301,19 @@ def main():
                 "max_connections": 1100, "shared_buffers": "256MB",
                 "log_line_prefix": "%p|%d|", "autovacuum": "on",
                 "max_wal_size": "1GB",
+                "shared_preload_libraries": "pg_stat_statements",
             }).create().start().prepare())
             stack.callback(servers[-1].remove)
         if "workers" in options.parts:
             part_workers(stack, *servers, builds, options)
             print()
+        stores = [(name, captured(stack, *servers, name, binary))
+                  for name, binary in builds]
         if "claims" in options.parts:
-            part_claims(stack, *servers, builds, options)
+            part_claims(stores, servers[1], options)
+            print()
+        if "idle" in options.parts:
+            part_idle(stores, options)
 
 
 if __name__ == "__main__":
