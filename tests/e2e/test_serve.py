@@ -284,6 +284,7 @@ def test_a_look_for_tables_that_finds_none_disturbs_nothing(
     turns = len(starts(tidemark, "all.a"))
     while len(starts(tidemark, "all.a")) < turns + 25:
         assert told(), "the figures were gone for a moment"
+        time.sleep(0.05)
     os.utime(tidemark.config)
     wait_for(lambda: logged(running, "until SIGHUP has it read anew"),
              what="the word about it")

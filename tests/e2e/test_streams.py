@@ -66,6 +66,7 @@ PAIRS = (
     ("mariadb", "mariadb"), ("mysql", "clickhouse"))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("strategy, engine, to", [
     (strategy, *pair) for strategy in ("timestamp", "sequence", "xmin")
     for pair in PAIRS if strategy != "xmin" or pair[0] == "postgres"])
@@ -94,6 +95,7 @@ def test_equal_to_one_stream(tidemark, make_source, make_destination, engine,
     assert positions[0] == positions[1] or strategy == "xmin"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("to", ("postgres", "mysql", "clickhouse", "duckdb"))
 @pytest.mark.parametrize("strategy", ("timestamp", "sequence", "xmin"))
 def test_under_writers(tidemark, source, make_destination, to, strategy):
@@ -193,6 +195,7 @@ REWRITES = ("ALTER TABLE items FORCE", "OPTIMIZE TABLE items",
             "ALTER TABLE items REBUILD PARTITION p0", "ANALYZE TABLE items")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine, to", (("mysql", "postgres"),
                                         ("mysql", "mysql"),
                                         ("mariadb", "duckdb"),
@@ -261,6 +264,7 @@ POINTS = ("streams_queued=kill@1", "before_watermark=kill@1",
           "streams_written=kill@1")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("to, strategy", (
     ("postgres", "timestamp"), ("mysql", "timestamp"),
     ("clickhouse", "timestamp"), ("duckdb", "timestamp"),

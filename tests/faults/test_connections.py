@@ -73,7 +73,7 @@ def spoil(make_day, make_proxy, make_database):
     return make
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("lasting", (False, True), ids=("once", "lasting"))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("moment", MOMENTS,

@@ -3,6 +3,8 @@ that it gets, and at the word of `check` for that. The destination's own client
 reads each edge value. The table is in from_*.py, and docs/types.md is written
 from it."""
 
+import pytest
+
 from bench import EXIT_DATA, written
 from sides import TABLE, ZEROS, refused_table
 from table import SPECIAL, same
@@ -52,6 +54,7 @@ def test_values(pair):
         report(list(differences(pair, table)))
 
 
+@pytest.mark.thinned(2)
 def test_verify_finds_them_equal(pair):
     """Whatever the two engines call a type."""
     done = pair.tidemark("verify", "--json", "--show-values", *pair.targets)
@@ -63,6 +66,7 @@ def test_verify_finds_them_equal(pair):
     report(problems)
 
 
+@pytest.mark.thinned(2)
 def test_refused_values(pair):
     """A value without an equal there ends the run, and table, column and key
     are named."""
@@ -102,6 +106,7 @@ def read_again(pair):
     return again
 
 
+@pytest.mark.thinned(2)
 def test_read_again(pair):
     """A row that comes a second time does not differ from itself. A row that
     does differ is seen and put right: a changed row goes another way than a new

@@ -29,7 +29,7 @@ import again
 import builds
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-FUZZ_SECONDS = 6  # as many tries as four seconds of -O1
+FUZZ_SECONDS = 5  # as many tries as three seconds of -O1
 FUZZ_FULL_SECONDS = 60
 # Twice what the suites were seen to hold at once.
 SCRATCH_BYTES = 4 << 30
