@@ -337,9 +337,11 @@ def make_proxy():
 
 @pytest.fixture
 def tidemark(tidemark_binary, work_dir):
-    return Tidemark(tidemark_binary, work_dir)
+    with Tidemark(tidemark_binary, work_dir) as made:
+        yield made
 
 
 @pytest.fixture
 def tidemark_failpoints(failpoint_binary, work_dir):
-    return Tidemark(failpoint_binary, work_dir)
+    with Tidemark(failpoint_binary, work_dir) as made:
+        yield made

@@ -126,6 +126,7 @@ class Tidemark:
 
     def __init__(self, binary, directory):
         self.binary = binary
+        self.started = []
         self.dir = str(directory)
         self.connections = {}
         self.pipelines = {}
@@ -182,11 +183,22 @@ class Tidemark:
         merged.update(env or {})
         return {k: v for k, v in merged.items() if v is not None}
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        """No process outlives a test that failed."""
+        for running in self.started:
+            if running.alive():
+                running.kill()
+
     def start(self, *args, failpoints=None, env=None, capture=True,
               under=()):
         """`under`: a program that runs the binary, with its arguments."""
-        return Running([*under, self.binary, *args],
-                       self.command_env(failpoints, env), self.dir, capture)
+        self.started.append(Running([*under, self.binary, *args],
+                                    self.command_env(failpoints, env),
+                                    self.dir, capture))
+        return self.started[-1]
 
     def __call__(self, *args, failpoints=None, env=None,
                  timeout=PATIENCE):
