@@ -50,8 +50,8 @@ class ControlPlane:
         """Start it; its log lies in the directory."""
         with open(self.dir / f"{name}.log", "wb") as log:
             self.running.append(subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", PROGRAMS / name, *flags], cwd=self.dir, stdout=log,
-                stderr=log, stdin=subprocess.DEVNULL))
+                ["setpriv", "--pdeathsig", "KILL", PROGRAMS / name, *flags],
+                cwd=self.dir, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
 
     def start(self):
         clients, peers = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
