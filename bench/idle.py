@@ -7,6 +7,8 @@ live. One worker of this machine looks for work.
 import signal
 import time
 
+from servers import wait_for
+
 AFAR = ("DELETE FROM tidemark.chunks",
         "DELETE FROM tidemark.leases WHERE name LIKE '%/%'",
         "INSERT INTO tidemark.chunks (chunk_id, number, state, attempts, {names})"
@@ -35,8 +37,7 @@ def looks(place, made, running, others, seconds):
                  " SCHEMA public",
                  *(sql.format(**values) for sql in AFAR))
     worker = place.start()
-    while not made.query(LOOKS)[0][0]:
-        time.sleep(0.1)
+    wait_for(lambda: made.query(LOOKS)[0][0], what="the first look")
     made.execute("SELECT public.pg_stat_statements_reset()")
     time.sleep(seconds)
     calls, spent = made.query(CALLS)[0]

@@ -173,7 +173,7 @@ def spread(values, form):
 
 
 def part_workers(stack, data, store, builds, options):
-    print("| workers | build | rows/s | of the rate | claims/s | between two "
+    print("| workers | build | rows/s | part of the rate | claims/s | between two "
           "chunks | longest | store CPU a chunk | store WAL a chunk "
           "| store sessions |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -221,7 +221,8 @@ def part_idle(stores, options):
     print("| chunks that others have | chunks that are done | build "
           "| statements a look | server time a look |")
     print("| --- | --- | --- | --- | --- |")
-    for running, others in ((16, 0), (1000, 0), (1000, 100_000)):
+    for pair in options.afar.split(","):
+        running, others = map(int, pair.split(":"))
         for name, made in stores:
             each = [looks(made.place, made, running, others, options.seconds)
                     for _ in range(options.reps)]
@@ -247,8 +248,8 @@ def part_claims(stores, store, options):
                 before = server_cpu(store)
                 done = made.bench(clients, last, *scripts, rate=rate)
                 time.sleep(0.5)
-                done["cpu"] = (server_cpu(store) - before) / done["turns"]
-                done["each"] = done["wal"] / done["tps"]
+                done["cpu"] = (server_cpu(store) - before) / max(1, done["turns"])
+                done["each"] = done["wal"] / max(1, done["tps"])
                 found[name].append(done)
         for name, each in found.items():
             def tell(key, form, factor=1):
@@ -286,6 +287,8 @@ def main():
     parser.add_argument("--chunks", type=int, default=6, help="each")
     parser.add_argument("--queued", type=numbers, default=[10_000, 100_000])
     parser.add_argument("--many", type=int, default=1000)
+    parser.add_argument("--afar", default="16:0,1000:0,1000:100000",
+                        help="chunks that others have, and that are done")
     parser.add_argument("--turns", type=int, default=800)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--reps", type=int, default=3)

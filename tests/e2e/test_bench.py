@@ -60,3 +60,19 @@ def test_serve(tidemark_binary):
         env=dict(os.environ, PYTHONPATH="tests/lib"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| 3,000 rows, run and serve in 2 turns | " in done.stdout
+
+
+def test_workers_of_one_queue(tidemark_binary):
+    """Also that the statements of a worker are found in the server's log."""
+    done = subprocess.run(
+        [sys.executable, "bench/scale.py", "--binary", tidemark_binary,
+         "--reps", "1", "--workers", "1", "--rate", "1000", "--chunk-seconds",
+         "1", "--chunks", "2", "--queued", "200", "--turns", "40", "--many",
+         "0", "--afar", "16:0", "--seconds", "1"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+        env=dict(os.environ, PYTHONPATH="tests/lib"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for row in ("| 1 | now | ", "| claim and settle, as fast as it can | now |",
+                "| renew a lease, as fast as it can | now |",
+                "| 16 | 0 | now | "):
+        assert row in done.stdout, done.stdout
