@@ -6,6 +6,7 @@ venv_dir=$cache/tidemark-tests/venv
 venv_python=$venv_dir/bin/python
 mysql_dir=$cache/tidemark-tests/mysql
 docs_venv=$cache/tidemark-tests/docs-venv
+airflow_venv=$cache/tidemark-tests/airflow-venv
 clean_dir=$cache/tidemark-tests/clean-bookworm
 layer_dir=$cache/tidemark-tests/layer-bookworm
 kubernetes_dir=$cache/tidemark-tests/kubernetes

@@ -58,6 +58,7 @@ SUITES = {
     "packages": (2, {"plain"}),
     "unit": (1, {"sanitize"}),
     "fuzz": (1, {"fuzz"}),
+    "airflow": (1, {"plain", "failpoints"}),
 }
 # The contract suite's programs that take long are begun first.
 SLOW_PROGRAMS = ("destination clickhouse", "destination duckdb",
@@ -252,7 +253,10 @@ class Suite:
 
     def pytest(self, where, *more):
         """The exit status of pytest over a directory or one test."""
-        return self.execute([sys.executable, "-m", "pytest", where,
+        # Airflow has an environment of its own.
+        python = os.environ["TIDEMARK_AIRFLOW_PYTHON"] \
+            if self.name == "airflow" else sys.executable
+        return self.execute([python, "-m", "pytest", where,
                              "-c", TESTS / "pytest.ini", "-q", "-rs", *more],
                             cwd=TESTS)
 

@@ -1,0 +1,40 @@
+"""The names that Airflow 2 and 3 keep in different places."""
+
+# One import of each pair fails, whichever Airflow it is.
+# mypy: disable-error-code="no-redef, import-not-found, attr-defined"
+# ruff: noqa: I001
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from airflow.sdk import (Asset, AssetAlias, BaseHook, BaseOperator,
+                             TaskGroup)
+except ImportError:
+    from airflow.datasets import Dataset as Asset, DatasetAlias as AssetAlias
+    from airflow.hooks.base import BaseHook
+    from airflow.models.baseoperator import BaseOperator
+    from airflow.utils.task_group import TaskGroup
+
+try:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+except ImportError:
+    from airflow.exceptions import AirflowException, AirflowFailException
+
+try:
+    from airflow.sdk.log import mask_secret
+except ImportError:
+    try:
+        from airflow.sdk.execution_time.secrets_masker import mask_secret
+    except ImportError:
+        from airflow.utils.log.secrets_masker import mask_secret
+
+from airflow.configuration import conf
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+# A dictionary in Airflow 3 and a class of its own in Airflow 2.
+Context = Any
+
+__all__ = ["AirflowException", "AirflowFailException", "Asset", "AssetAlias",
+           "BaseHook", "BaseOperator", "BaseTrigger", "Context", "TaskGroup",
+           "TriggerEvent", "conf", "mask_secret"]

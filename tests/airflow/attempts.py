@@ -1,0 +1,89 @@
+"""One try of a task: Airflow's operator with templates, without its servers."""
+
+import dataclasses
+
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import (AirflowException, AirflowFailException,
+                                    TaskDeferred)
+from airflow.sdk.execution_time.context import OutletEventAccessors
+from bench import assert_no_secret
+
+
+@dataclasses.dataclass
+class Ended:
+    """How a try ended, as Airflow would take it.
+
+    state     success, failed (for good), retry or deferred
+    returned  the value that it returned: its XCom
+    pushed    other XComs, by key
+    events    the events of its assets
+    why       the exception
+    log       its lines
+    """
+
+    state: str
+    returned: object = None
+    pushed: dict = dataclasses.field(default_factory=dict)
+    events: object = None
+    why: BaseException = None
+    log: str = ""
+
+    def expect(self, state):
+        assert self.state == state, f"{self.state}, expected {state}\n{self}"
+        return self
+
+    def event(self, asset):
+        return self.events[asset].extra
+
+
+class TaskInstance:
+    """As much of it as an operator uses."""
+
+    def __init__(self):
+        self.pushed = {}
+
+    def xcom_push(self, key, value):
+        self.pushed[key] = value
+
+
+class Attempts:
+    """Run tries, and keep what they said."""
+
+    def __init__(self, capsys):
+        self.capsys, self.operators = capsys, []
+
+    def operator(self, kind, **arguments):
+        with DAG("test"):
+            made = kind(task_id=f"task{len(self.operators)}", **arguments)
+        self.operators.append(made)
+        return made
+
+    def run(self, operator, resume=None, **context):
+        """One try; `resume`: the deferral after which it goes on."""
+        self.capsys.readouterr()
+        ti = TaskInstance()
+        context = {"ti": ti, "outlet_events": OutletEventAccessors(),
+                   **context}
+        operator.render_template_fields(context)
+        ended = Ended("success", events=context["outlet_events"],
+                      pushed=ti.pushed)
+        try:
+            if resume:
+                ended.returned = operator.resume(
+                    context, event={}, **resume.why.kwargs)
+            else:
+                # The safeguard around execute() is Airflow's own.
+                ended.returned = type(operator).execute.__wrapped__(
+                    operator, context)
+        except TaskDeferred as why:
+            ended.state, ended.why = "deferred", why
+        except AirflowFailException as why:
+            ended.state, ended.why = "failed", why
+        except AirflowException as why:
+            ended.state, ended.why = "retry", why
+        ended.log = self.capsys.readouterr().out
+        assert_no_secret(ended.log + str(ended.why), "the log of a task")
+        return ended
+
+    def __call__(self, kind, *, context=None, **arguments):
+        return self.run(self.operator(kind, **arguments), **(context or {}))
