@@ -81,10 +81,12 @@ def test_where_the_program_is(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert TidemarkHook(None).program() == str(program)
     wheel = tmp_path / "wheel/tidemark"
-    wheel.mkdir(parents=True)
+    (wheel / "_program").mkdir(parents=True)
+    monkeypatch.syspath_prepend(wheel.parent)
+    assert TidemarkHook(None).program() == str(program)  # another project
+    program.rename(wheel / "_program/tidemark")
     for file in (ROOT / "packaging/wheel/tidemark").glob("*.py"):
         (wheel / file.name).write_bytes(file.read_bytes())
-    monkeypatch.syspath_prepend(wheel.parent)
     assert TidemarkHook(None).program() == str(wheel / "_program/tidemark")
 
 

@@ -20,7 +20,6 @@ def get_provider_info() -> dict[str, Any]:
         "versions": [__version__],
         "integrations": [{
             "integration-name": "Tidemark",
-            "external-doc-url": "https://pypi.org/project/tidemark/",
             "tags": ["software"],
         }],
         "operators": [{

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import shutil
@@ -94,14 +95,9 @@ class TidemarkHook(BaseHook):
         environment, or the first in $PATH."""
         if self.binary:
             return str(self.binary)
-        try:
-            wheel = importlib.import_module("tidemark._launch")
-            why = wheel.refusal()
-            if why:
-                raise AirflowFailException(why)
-            return str(wheel.PROGRAM)
-        except (ImportError, AttributeError):
-            pass
+        wheel = _program_of_wheel()
+        if wheel:
+            return wheel
         path = os.pathsep.join((sysconfig.get_path("scripts"),
                                 os.environ.get("PATH", os.defpath)))
         found = shutil.which("tidemark", path=path)
@@ -177,6 +173,20 @@ class TidemarkHook(BaseHook):
         behaviour = _ui_field_behaviour()
         return {name.replace("-", "_"): value
                 for name, value in behaviour.items()}
+
+
+def _program_of_wheel() -> str | None:
+    """The program in the package tidemark, if that is ours: the index of Python
+    packages has another project of this name."""
+    spec = importlib.util.find_spec("tidemark")
+    for place in (spec and spec.submodule_search_locations) or ():
+        program = os.path.join(place, "_program", "tidemark")
+        if os.access(program, os.X_OK):
+            why = importlib.import_module("tidemark._launch").refusal()
+            if why:
+                raise AirflowFailException(why)
+            return program
+    return None
 
 
 def _texts(given: Any, where: str) -> dict[str, str]:

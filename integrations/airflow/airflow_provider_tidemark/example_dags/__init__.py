@@ -1,0 +1,1 @@
+"""DAGs to begin with."""
