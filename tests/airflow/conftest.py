@@ -5,8 +5,10 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
+import zipfile
 
 import pytest
 
@@ -24,6 +26,30 @@ from bench import PASSWORD_VARIABLE  # noqa: E402
 from servers import CANARY, kill_group  # noqa: E402
 
 CONNECTION = "AIRFLOW_CONN_TIDEMARK_DEFAULT"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests marked `only_full` run with --full."""
+    left = [item for item in items if item.get_closest_marker("only_full")
+            and not config.getoption("--full")]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """A directory with the provider as pip installs it from its wheel."""
+    work = tmp_path_factory.mktemp("provider")
+    source = shutil.copytree(PROVIDER, work / "source",
+                             ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(
+        [sys.executable, "-c", "import sys; from setuptools import build_meta; "
+         "build_meta.build_wheel(sys.argv[1])", work], cwd=source,
+        stdout=subprocess.DEVNULL, check=True)
+    wheel, = work.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(work / "installed")
+    return work / "installed"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import urllib.request
 
-from conftest import CONNECTION, PROVIDER
+from conftest import CONNECTION
 from servers import CANARY, free_port, lives, wait_for
 
 SETTINGS = {
@@ -31,9 +31,9 @@ COMMANDS = {"scheduler": ["scheduler", "--skip-serve-logs"],
 class RealAirflow:
     """Its home is a directory of the test; its database is one of ours."""
 
-    def __init__(self, end, home, connection, **more):
+    def __init__(self, end, home, provider, connection, **more):
         self.end, self.home, self.port = end, home, free_port()
-        self.running, self.seen = {}, set()
+        self.running, self.orphans = {}, []
         (home / "dags").mkdir(parents=True)
         url = end.cluster.url(end.database).replace(
             "postgresql:", "postgresql+psycopg:")
@@ -48,7 +48,7 @@ class RealAirflow:
                 if not name.startswith("AIRFLOW")
                 and name != "PYTHONPYCACHEPREFIX"}
         self.env = {**kept, "AIRFLOW_HOME": str(home),
-                    "PYTHONPATH": str(PROVIDER), CONNECTION: connection,
+                    "PYTHONPATH": str(provider), CONNECTION: connection,
                     **{f"AIRFLOW__{name}": value
                        for name, value in settings.items()}}
 
@@ -86,13 +86,32 @@ class RealAirflow:
         for name, process in self.running.items():
             assert process.poll() is None, self.said(name)
         with contextlib.suppress(OSError):
-            url = f"http://127.0.0.1:{self.port}/api/v2/version"
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                return answer.status == 200
-        return False
+            return self.ask("/api/v2/version")
+        return None
+
+    def ask(self, path, token=None):
+        """The API's answer to a GET."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}",
+            headers={"Authorization": f"Bearer {token}"} if token else {})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def providers(self):
+        """The providers that it has found, by name."""
+        token = self.ask("/auth/token")["access_token"]
+        return {each["package_name"]: each for each in self.ask(
+            "/api/v2/providers?limit=100", token)["providers"]}
 
     def said(self, name):
         return self.output(name).read_text(errors="replace")[-3000:]
+
+    def kill_alone(self, name):
+        """By SIGKILL. Its children live on, until stop()."""
+        process = self.running.pop(name)
+        self.orphans += descendants(process.pid)
+        process.kill()
+        process.wait()
 
     def kill(self, name):
         """By SIGKILL, with all that it has started."""
@@ -105,6 +124,9 @@ class RealAirflow:
     def stop(self):
         for name in list(self.running):
             self.kill(name)
+        for pid in self.orphans:
+            if "airflow" in " ".join(command_line(pid)):
+                os.kill(pid, signal.SIGKILL)
 
     def query(self, sql):
         return self.end.query(sql)

@@ -43,8 +43,9 @@ def test_planned_loaded_finished(airflow, damaged, source, ids):
         assert (told["rows"], told["state"], told["attempts"]) == (
             30, "done", 1)
     asset = Asset("postgres://warehouse/items")
-    ended = airflow(TidemarkFinishBackfillOperator, pipeline="items",
-                    chunks=ids, assets={"items": asset}).expect("success")
+    ended = airflow(TidemarkFinishBackfillOperator, pipeline="{{ name }}",
+                    chunks=ids, assets={"*": asset},
+                    context={"name": "items"}).expect("success")
     told = ended.returned
     assert (told["chunks_done"], told["rows_backfilled"], told["not_done"]) \
         == (3, 90, [])
@@ -102,6 +103,13 @@ def test_the_end_does_not_trust_success_alone(airflow, damaged, ids):
     assert f"{ids[0]}: queued" in str(ended.why)
     assert "items/gone/1: unknown: it is no longer in the store" in str(
         ended.why)
+
+
+def test_no_plan_is_no_success(airflow, damaged):
+    """The end runs whatever became of the plan, and the DAG's state is its."""
+    ended = airflow(TidemarkFinishBackfillOperator, pipeline="items",
+                    chunks=None).expect("failed")
+    assert "the task that plans the backfill has failed" in str(ended.why)
 
 
 def test_a_zombie_wakes_after_its_chunk_was_taken_over(

@@ -1,8 +1,9 @@
 """The connection, the program's place, and what Airflow knows of the provider."""
 
+import importlib.metadata
 import json
-import logging
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -12,7 +13,6 @@ import pytest
 
 import airflow
 import airflow_provider_tidemark
-import tomllib
 from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_tidemark import hook as hooks
 from airflow_provider_tidemark.hook import TidemarkHook
@@ -94,16 +94,26 @@ def test_the_provider_as_airflow_sees_it():
     info = airflow_provider_tidemark.get_provider_info()
     schema = pathlib.Path(airflow.__file__).parent / "provider_info.schema.json"
     jsonschema.validate(info, json.loads(schema.read_text()))
-    project = tomllib.loads((PROVIDER / "pyproject.toml").read_text())
-    assert info["versions"] == [project["project"]["version"]]
-    assert info["package-name"] == project["project"]["name"]
-    module, _, function = project["project"]["entry-points"][
-        "apache_airflow_provider"]["provider_info"].partition(":")
-    assert getattr(sys.modules[module], function)() == info
+    version = re.search(r"version: '(.*)'", (ROOT / "meson.build").read_text())
+    assert info["versions"] == [version[1]]
     kind, = info["connection-types"]
     assert kind["connection-type"] == TidemarkHook.conn_type
     assert set(kind["conn-fields"]) | {"env"} == set(hooks.KEYS)
     assert TidemarkHook.get_ui_field_behaviour()["hidden_fields"]
+
+
+def test_the_wheel(installed):
+    """Airflow finds the provider by an entry point of its distribution."""
+    found, = importlib.metadata.distributions(path=[str(installed)])
+    info = airflow_provider_tidemark.get_provider_info()
+    assert (found.name, found.version) == (info["package-name"],
+                                           *info["versions"])
+    entry, = found.entry_points
+    assert entry.group == "apache_airflow_provider" and entry.load()() == info
+    files = {str(file) for file in found.files}
+    source = {str(file.relative_to(PROVIDER)) for file in
+              (PROVIDER / "airflow_provider_tidemark").rglob("*.py")}
+    assert source | {"airflow_provider_tidemark/py.typed"} <= files
 
 
 @pytest.mark.parametrize("command", [

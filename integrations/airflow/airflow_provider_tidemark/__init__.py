@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # Tidemark's own
 
 PACKAGE = "airflow_provider_tidemark"
 

@@ -13,7 +13,7 @@ from ._airflow import (
     TaskGroup,
     conf,
 )
-from .operators import FAILED_KEY, TidemarkOperator, as_list, options
+from .operators import ANY, FAILED_KEY, TidemarkOperator, as_list, options
 from .process import Outcome
 
 CHUNK_KEYS = ("chunk_id", "pipeline", "from", "to", "nulls", "state", "rows",
@@ -132,6 +132,7 @@ class TidemarkFinishBackfillOperator(TidemarkOperator):
     chunks    the ids, as TidemarkPlanBackfillOperator returned them
     verify    compare the pipeline's rows, with ``tidemark verify``
     since     compare rows with this mark or a later one
+    flags     more flags of verify
     """
 
     template_fields = (*TidemarkOperator.template_fields, "pipeline", "chunks",
@@ -147,7 +148,11 @@ class TidemarkFinishBackfillOperator(TidemarkOperator):
 
     def work(self, context: Context, since: float) -> dict[str, Any]:
         """Fail for good with the chunks that are not done; else compare."""
-        status = self.call("status", self.pipeline)
+        if self.chunks is None:
+            raise AirflowFailException(
+                f"there is no list of chunks of {self.pipeline}: the task that "
+                "plans the backfill has failed, and its log says why")
+        status = self.hook().call("status", self.pipeline)
         told: dict[str, Any] = self.settle(
             context, f"tidemark status of {self.pipeline}", status, since,
             self._done(status))
@@ -235,10 +240,10 @@ def tidemark_backfill(
     at_once          at most so many chunks at once, over all runs of the DAG
     chunk_arguments  more arguments of the chunks' tasks, such as ``pool``
     arguments        arguments of all tasks, such as ``tidemark_conn_id``,
-                     ``config`` and ``retries``
+                     ``config`` and ``retries``; not ``flags``, for each
+                     runs another command
     """
     arguments = {"retries": 3, **arguments}
-    # Airflow maps only what it knows before the run, so each task has its own.
     with TaskGroup(group_id=group_id) as group:
         plan = TidemarkPlanBackfillOperator(
             task_id="plan", pipeline=pipeline, from_value=from_value,
@@ -251,7 +256,7 @@ def tidemark_backfill(
         finish = TidemarkFinishBackfillOperator(
             task_id="finish", pipeline=pipeline, chunks=plan.output,
             verify=verify, since=verify_since,
-            assets={pipeline: asset} if asset else None,
+            assets={ANY: asset} if asset else None,
             trigger_rule="all_done", **arguments)
         mapped >> finish
     return group

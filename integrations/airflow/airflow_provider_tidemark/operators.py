@@ -22,6 +22,8 @@ from .trigger import TidemarkBusyTrigger
 # The key of the XCom that a task leaves when it fails. The usual key is for
 # tasks that succeed.
 FAILED_KEY = "tidemark_result"
+# In the place of a pipeline's name, which may be a template.
+ANY = "*"
 Names = Union[str, Sequence[str]]
 Seconds = Union[float, timedelta]
 
@@ -44,8 +46,8 @@ class TidemarkOperator(BaseOperator):
     env               more environment variables. Airflow shows them to whoever
                       may see the task: passwords belong into the connection
     flags             more flags of the command
-    assets            the asset of each pipeline. It is updated when the task
-                      succeeds
+    assets            the asset of each pipeline, or of "*". It is updated
+                      when the task succeeds
     asset_alias       an alias to which the task adds an asset for each
                       pipeline that got rows,
                       ``tidemark://CONNECTION/PIPELINE``
@@ -98,9 +100,10 @@ class TidemarkOperator(BaseOperator):
     def resume(self, context: Context, event: Any = None,
                since: float | None = None) -> Any:
         """The trigger fired: look again."""
+        since = time.time() if since is None else since
         self.log.info("looking again, %.0f s after the first look",
-                      time.time() - (since or time.time()))
-        return self.work(context, since or time.time())
+                      time.time() - since)
+        return self.work(context, since)
 
     def work(self, context: Context, since: float) -> Any:
         """Run the command; each operator says which."""
@@ -120,7 +123,7 @@ class TidemarkOperator(BaseOperator):
 
     def call(self, command: str, *words: str,
              flags: Sequence[str] = ()) -> Outcome:
-        """Run a command with the task's own flags."""
+        """Run a command; the task's own flags come last."""
         return self.hook().call(command, *words,
                                 flags=[*flags, *as_list(self.flags)])
 
@@ -157,16 +160,16 @@ class TidemarkOperator(BaseOperator):
         events = context["outlet_events"]
         for each in pipelines:
             name = str(each.get("pipeline"))
-            if name in self.assets:
-                events[self.assets[name]].extra = outcomes.event(each)
+            known = self.assets.get(name) or self.assets.get(ANY)
+            if known:
+                events[known].extra = outcomes.event(each)
             if self.asset_alias and outcomes.written(each):
-                events[self.asset_alias].add(self.asset_of(name),
-                                             extra=outcomes.event(each))
+                events[self.asset_alias].add(
+                    known or self._asset_of(name), extra=outcomes.event(each))
 
-    def asset_of(self, pipeline: str) -> Asset:
-        """The asset that stands for a pipeline's table."""
-        return self.assets.get(pipeline) or as_asset(
-            f"tidemark://{self.tidemark_conn_id}/{pipeline}")
+    def _asset_of(self, pipeline: str) -> Asset:
+        """The asset of a table for which nobody has named one."""
+        return as_asset(f"tidemark://{self.tidemark_conn_id}/{pipeline}")
 
 
 class TidemarkRunOperator(TidemarkOperator):
