@@ -105,7 +105,7 @@ static bool url_is_address(const char *text, size_t start, size_t end)
 
 /* The "?" of the query at or behind `at`, or the end. The query's first member
  * has a "=". With an "@" in front of any, a password holds the "?". */
-static size_t url_query(const char *text, size_t at, bool unexpanded)
+static size_t url_query_start(const char *text, size_t at, bool unexpanded)
 {
 	at = url_scan(text, at, "?", unexpanded);
 	while (text[url_scan(text, at, "=@", unexpanded)] == '@')
@@ -135,7 +135,7 @@ static size_t url_password_end(const char *text, size_t start, size_t colon,
 		return 0;
 	if (sign < slash) {
 		/* Behind the slash, too: "p@q/r@host", "p@q/r?s@host". */
-		size_t query = url_query(text, sign, unexpanded);
+		size_t query = url_query_start(text, sign, unexpanded);
 		size_t more = url_last_at(text, sign, query, unexpanded);
 
 		return more < query ? more : sign;
