@@ -94,6 +94,11 @@ OTHERS = (
     ("two workers of a queue in PostgreSQL, and their sessions",
      "again and again, anywhere", "test_backfill_days.py",
      "test_workers_over_a_store_that_is_a_server"),
+    ("a worker that is stopped past its lease, and wakes",
+     "between two batches; in the load; before and behind a commit",
+     "test_worker_days.py", "test_a_worker_that_wakes_is_fenced"),
+    ("the primary of a store, under two workers", "before its standby knows "
+     "of their claims", "test_worker_days.py", "test_the_store_fails_over"),
     ("`verify --repair`", "with the lease; in the load; around its commit; "
      "behind it", "test_repair.py", "test_killed_and_called_again"),
     ("`verify --deletes apply`", "behind the delete; before the mark; around "
