@@ -1,5 +1,6 @@
 """TidemarkRunOperator and TidemarkVerifyOperator: what each exit code does."""
 
+import contextlib
 import os
 
 import pytest
@@ -52,24 +53,34 @@ def test_nothing_new_is_no_event_of_an_alias(airflow, items):
     assert alias.asset_alias_events == []
 
 
+@contextlib.contextmanager
+def held(tidemark, *words):
+    """Another process has the pipelines, and stands still. It is killed in any
+    case: a server waits for a client that stands."""
+    holder = tidemark.start("run", *words, failpoints="mid_load=stop@1")
+    try:
+        wait_for(holder.stopped, what="its first batch")
+        yield
+    finally:
+        holder.kill()
+
+
 def test_another_process_has_it(airflow, items, source):
     """The task waits in the triggerer, and then does the work."""
-    holder = items.start("run", "--json", failpoints="mid_load=stop@1")
-    wait_for(holder.stopped, what="its first batch")
     task = airflow.operator(TidemarkRunOperator)
-    waiting = airflow.run(task).expect("deferred")
-    assert waiting.why.method_name == "resume"
-    name, words = waiting.why.trigger.serialize()
-    assert name.endswith("trigger.TidemarkBusyTrigger")
-    assert words == {"seconds": 30}
-    again = airflow.run(task, resume=waiting).expect("deferred")
-    assert again.why.kwargs == waiting.why.kwargs  # since the first look
-    task.busy_timeout = 1e-9
-    late = airflow.run(task, resume=again).expect("failed")
-    assert "busy_timeout" in str(late.why)
-    task.deferrable = False
-    airflow.run(task).expect("retry")
-    holder.kill()
+    with held(items):
+        waiting = airflow.run(task).expect("deferred")
+        assert waiting.why.method_name == "resume"
+        name, words = waiting.why.trigger.serialize()
+        assert name.endswith("trigger.TidemarkBusyTrigger")
+        assert words == {"seconds": 30}
+        again = airflow.run(task, resume=waiting).expect("deferred")
+        assert again.why.kwargs == waiting.why.kwargs  # since the first look
+        task.busy_timeout = 1e-9
+        late = airflow.run(task, resume=again).expect("failed")
+        assert "busy_timeout" in str(late.why)
+        task.deferrable = False
+        airflow.run(task).expect("retry")
     airflow.run(task, resume=again).expect("success")
     check_items(source, items.destination)
 
@@ -117,12 +128,9 @@ def test_one_error_that_may_pass_among_those_that_stay(airflow, items, source):
     items.pipelines = {"broken": broken, **items.pipelines}
     items.write_config()
     airflow(TidemarkRunOperator).expect("failed")
-    holder = items.start("run", "items", "--full-refresh",
-                         failpoints="mid_load=stop@1")
-    wait_for(holder.stopped, what="its first batch")
-    airflow(TidemarkRunOperator).expect("deferred")
-    airflow(TidemarkRunOperator, deferrable=False).expect("retry")
-    holder.kill()
+    with held(items, "items", "--full-refresh"):
+        airflow(TidemarkRunOperator).expect("deferred")
+        airflow(TidemarkRunOperator, deferrable=False).expect("retry")
 
 
 def test_differences(airflow, items, source):
