@@ -61,6 +61,7 @@ class Pods:
 
     def __init__(self, plane, tree, source, destination, state):
         self.plane, self.tree = plane, tree
+        self.begun = []
         self.namespace = f"data-{next(counter)}"
         self.source, self.destination = source, destination
         self.values = {
@@ -120,10 +121,13 @@ class Pods:
         return out
 
     def by_hand(self, *args, failpoints=None):
-        return self.start(["tidemark", *args], {
+        """A process, which ends with the test."""
+        process = self.start(["tidemark", *args], {
             "TIDEMARK_CONFIG": "/etc/tidemark/tidemark.yaml",
             "POD_IP": kubelet.POD_IP,
             **({"TIDEMARK_FAILPOINTS": failpoints} if failpoints else {})})
+        self.begun.append(process)
+        return process
 
     def job(self, name, method="GET"):
         return self.plane.call(
@@ -152,6 +156,8 @@ class Pods:
 
     def close(self):
         self.kubelet.close()
+        for process in self.begun:
+            process.kill()
         self.tree.close()
 
 
