@@ -337,11 +337,18 @@ def make_proxy():
 
 @pytest.fixture
 def tidemark(tidemark_binary, work_dir):
-    with Tidemark(tidemark_binary, work_dir) as made:
-        yield made
+    return Tidemark(tidemark_binary, work_dir)
 
 
 @pytest.fixture
 def tidemark_failpoints(failpoint_binary, work_dir):
-    with Tidemark(failpoint_binary, work_dir) as made:
-        yield made
+    return Tidemark(failpoint_binary, work_dir)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    """No process outlives a test that failed. It ends before its servers do:
+    the database of a stopped one cannot be dropped."""
+    for name in ("tidemark", "tidemark_failpoints"):
+        if name in getattr(item, "funcargs", {}):
+            item.funcargs[name].end()

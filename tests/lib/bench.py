@@ -183,11 +183,8 @@ class Tidemark:
         merged.update(env or {})
         return {k: v for k, v in merged.items() if v is not None}
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        """No process outlives a test that failed."""
+    def end(self):
+        """Kill what still runs."""
         for running in self.started:
             if running.alive():
                 running.kill()
