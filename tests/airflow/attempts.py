@@ -64,10 +64,10 @@ class Attempts:
         ti = TaskInstance()
         context = {"ti": ti, "outlet_events": OutletEventAccessors(),
                    **context}
-        operator.render_template_fields(context)
         ended = Ended("success", events=context["outlet_events"],
                       pushed=ti.pushed)
         try:
+            operator.render_template_fields(context)
             if resume:
                 ended.returned = operator.resume(
                     context, event={}, **resume.why.kwargs)

@@ -119,11 +119,15 @@ class TidemarkHook(BaseHook):
         """The directory to run in: a config may have relative paths."""
         place = self.directory
         if not place and self.config:
-            place = os.path.dirname(os.path.abspath(self.config))
+            place = os.path.dirname(self._config_path(self.config))
         if place and not os.path.isdir(place):
             raise AirflowFailException(
                 f"there is no directory {place} on this worker")
         return place or None
+
+    def _config_path(self, config: str) -> str:
+        """A relative path begins in the directory to run in."""
+        return os.path.abspath(os.path.join(self.directory or "", config))
 
     def call(self, command: str, *words: str,
              flags: Sequence[str] = ()) -> Outcome:
@@ -136,14 +140,15 @@ class TidemarkHook(BaseHook):
         """
         line = [command, "--json", "--log-format=json"]
         if self.config:
-            line.append(f"--config={os.path.abspath(self.config)}")
+            line.append(f"--config={self._config_path(self.config)}")
         line += [*flags, "--", *words]
+        line = [_word(each, command) for each in line]
         program, place = self.program(), self._place()
         self.log.info("$ tidemark %s", " ".join(line))
         try:
             self.process = Process(program, line, self.environment(), place,
                                    self.log)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise AirflowFailException(f"cannot run {program}: {error}") \
                 from error
         return self.process.wait(self.grace)
@@ -187,6 +192,23 @@ def _program_of_wheel() -> str | None:
                 raise AirflowFailException(why)
             return program
     return None
+
+
+def _word(given: Any, command: str) -> str:
+    """One word of a command line. A template may give anything."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    if not isinstance(given, str) or not given or "\0" in given:
+        raise AirflowFailException(
+            f"tidemark {command}: {given!r} is no name and no flag. Look at "
+            "the templates and XComs of this task's arguments")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise AirflowFailException(
+            f"tidemark {command}: {given!r} has a character that this worker "
+            "cannot pass on: is its locale UTF-8?") from None
+    return given
 
 
 def _texts(given: Any, where: str) -> dict[str, str]:

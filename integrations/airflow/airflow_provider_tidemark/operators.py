@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from datetime import timedelta
 from typing import Any, NoReturn, Union
 
@@ -22,8 +22,11 @@ from .trigger import TidemarkBusyTrigger
 # The key of the XCom that a task leaves when it fails. The usual key is for
 # tasks that succeed.
 FAILED_KEY = "tidemark_result"
-# In the place of a pipeline's name, which may be a template.
+# In the place of a pipeline's name, which may be a template. All has a word of
+# its own, so that a list that came out empty is not taken for it.
 ANY = "*"
+# Arguments that may come out empty: without them the task does no more.
+MAY_BE_EMPTY = frozenset({"env", "flags", "chunks"})
 Names = Union[str, Sequence[str]]
 Seconds = Union[float, timedelta]
 
@@ -92,10 +95,20 @@ class TidemarkOperator(BaseOperator):
         self.busy_timeout = seconds(busy_timeout, "busy_timeout")
         self.stop_grace = seconds(stop_grace, "stop_grace")
         self._hook: TidemarkHook | None = None
+        self._emptied: set[str] = set()
+
+    def render_template_fields(self, context: Context,
+                               jinja_env: Any = None) -> None:
+        """Also note the arguments that were given and came out empty."""
+        given = {name for name in self.template_fields
+                 if not is_empty(getattr(self, name))}
+        super().render_template_fields(context, jinja_env)
+        self._emptied |= {name for name in given - MAY_BE_EMPTY
+                          if is_empty(getattr(self, name))}
 
     def execute(self, context: Context) -> Any:
         """Airflow begins a try."""
-        return self.work(context, time.time())
+        return self._work(context, time.time())
 
     def resume(self, context: Context, event: Any = None,
                since: float | None = None) -> Any:
@@ -103,6 +116,17 @@ class TidemarkOperator(BaseOperator):
         since = time.time() if since is None else since
         self.log.info("looking again, %.0f s after the first look",
                       time.time() - since)
+        return self._work(context, since)
+
+    def _work(self, context: Context, since: float) -> Any:
+        """Refuse what would silently be another task than the one meant."""
+        # Airflow renders a mapped task by itself, and notes nothing.
+        empty = self._emptied | {name for name in self.template_fields
+                                 if getattr(self, name) == ""}
+        if empty:
+            raise AirflowFailException(
+                f"{', '.join(sorted(empty))}: empty, although given. Look at "
+                "its template or XCom, or leave the argument out")
         return self.work(context, since)
 
     def work(self, context: Context, since: float) -> Any:
@@ -175,14 +199,14 @@ class TidemarkOperator(BaseOperator):
 class TidemarkRunOperator(TidemarkOperator):
     """Sync pipelines until they have caught up: ``tidemark run``.
 
-    pipelines     names; none: all of the config
+    pipelines     names; "*": all of the config
     verify        compare what was loaded, and fail if it differs
     full_refresh  read everything into new tables and swap them in
     """
 
     template_fields = (*TidemarkOperator.template_fields, "pipelines")
 
-    def __init__(self, *, pipelines: Names = (), verify: bool = False,
+    def __init__(self, *, pipelines: Names = ANY, verify: bool = False,
                  full_refresh: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pipelines = pipelines
@@ -194,7 +218,7 @@ class TidemarkRunOperator(TidemarkOperator):
         flags = [flag for flag, wanted in (
             ("--verify", self.verify),
             ("--full-refresh", self.full_refresh)) if wanted]
-        wanted = as_list(self.pipelines)
+        wanted = names_of(self.pipelines)
         outcome = self.call("run", *wanted, flags=flags)
         told: dict[str, Any] = self.settle(
             context, f"tidemark run of {outcomes.names(wanted)}", outcome,
@@ -207,7 +231,7 @@ class TidemarkVerifyOperator(TidemarkOperator):
     """Compare source and destination: ``tidemark verify``. The task fails for
     good if they differ.
 
-    pipelines    names; none: all of the config
+    pipelines    names; "*": all of the config
     since        compare rows with this mark or a later one
     sample       compare a random share of the keys, such as "1%"
     repair       load missing and different rows again
@@ -218,7 +242,7 @@ class TidemarkVerifyOperator(TidemarkOperator):
     template_fields = (*TidemarkOperator.template_fields, "pipelines", "since",
                        "sample", "max_deletes")
 
-    def __init__(self, *, pipelines: Names = (), since: str | None = None,
+    def __init__(self, *, pipelines: Names = ANY, since: str | None = None,
                  sample: str | None = None, repair: bool = False,
                  deletes: str | None = None,
                  max_deletes: str | None = None, **kwargs: Any) -> None:
@@ -239,7 +263,7 @@ class TidemarkVerifyOperator(TidemarkOperator):
                         deletes=self.deletes, max_deletes=self.max_deletes)
         if self.repair:
             flags.append("--repair")
-        wanted = as_list(self.pipelines)
+        wanted = names_of(self.pipelines)
         outcome = self.call("verify", *wanted, flags=flags)
         told: dict[str, Any] = self.settle(
             context, f"tidemark verify of {outcomes.names(wanted)}", outcome,
@@ -252,9 +276,26 @@ def as_list(given: Any) -> list[Any]:
     """One, several or none, as a list."""
     if given is None:
         return []
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
         return [given]
     return list(given)
+
+
+def names_of(pipelines: Any) -> list[Any]:
+    """The names on the command line, where none means all."""
+    names = as_list(pipelines)
+    if names == [ANY]:
+        return []
+    if not names:
+        raise AirflowFailException(
+            f"pipelines is {pipelines!r}, so there is nothing to do. Leave it "
+            f'out, or say "{ANY}", for all of the config')
+    return names
+
+
+def is_empty(given: Any) -> bool:
+    """None, an empty text, or a list or object with nothing in it."""
+    return given is None or (isinstance(given, Sized) and len(given) == 0)
 
 
 def as_asset(given: Asset | str) -> Asset:

@@ -132,7 +132,7 @@ def mark_value(watermark: dict[str, Any] | None) -> str | None:
     return (watermark or {}).get("value")
 
 
-def names(given: Iterable[str]) -> str:
+def names(given: Iterable[Any]) -> str:
     """Some names in a message."""
-    every = list(given)
+    every = [str(each) for each in given]
     return ", ".join(every) if every else "all pipelines"
