@@ -156,6 +156,10 @@ class TidemarkOperator(BaseOperator):
         """Return what the task tells, or wait, or fail."""
         if outcome.code != 0:
             self._end(context, what, outcome, since, told)
+        if outcome.result is None:
+            raise AirflowFailException(
+                f"{what}: exit code 0, but no JSON. Nobody knows what was done:"
+                " is the program Tidemark?")
         return told
 
     def _end(self, context: Context, what: str, outcome: Outcome,

@@ -18,6 +18,12 @@ MEANINGS = {
     5: "a row is refused", BUSY: "another process has it",
     7: "both sides differ", 8: "stopped by a signal",
 }
+# The exit code of each kind of error. The JSON of verify has the kind alone.
+KINDS = {"bug": 1, "unknown": 1, "config": 2, "access": 3, "transient": 3,
+         "conflict": 3, "schema": 4, "data": 5, "state": BUSY, "different": 7,
+         "stopped": 8}
+# What a shell makes of a signal's number: the program may be a script.
+SHELL_SIGNALS = range(128 + 1, 128 + 65)
 # An XCom is kept in Airflow's database: it has no more pipelines than this.
 MOST_PIPELINES = 100
 MOST_EXAMPLES = 10
@@ -39,16 +45,23 @@ def codes(outcome: Outcome) -> set[int]:
     every = {outcome.code}
     for each in pipelines_of(outcome):
         error = each.get("error") or {}
-        if isinstance(error.get("exit_code"), int):
-            every.add(error["exit_code"])
+        every.add(error.get("exit_code") or KINDS.get(str(error.get("code")), 0))
     return every - {0}
+
+
+def signal_of(code: int) -> int | None:
+    """The number of the signal that ended the program, or None."""
+    if code in SHELL_SIGNALS:
+        return code - 128
+    return -code if code < 0 else None
 
 
 def message(what: str, outcome: Outcome) -> str:
     """The words of the exception that ends a task."""
     meaning = MEANINGS.get(outcome.code)
-    if outcome.code < 0:
-        meaning = f"ended by signal {-outcome.code}"
+    number = signal_of(outcome.code)
+    if number:
+        meaning = f"ended by signal {number}"
     head = f"{what}: exit code {outcome.code}" + (
         f" ({meaning})" if meaning else "")
     return "\n".join([head, *outcome.errors])
@@ -62,7 +75,7 @@ def is_busy(outcome: Outcome) -> bool:
 def fail(what: str, outcome: Outcome) -> NoReturn:
     """End the task: with another try, if one of the errors may pass."""
     said = message(what, outcome)
-    if outcome.code < 0 or codes(outcome) & (AGAIN | {BUSY}):
+    if signal_of(outcome.code) or codes(outcome) & (AGAIN | {BUSY}):
         raise AirflowException(said)
     raise AirflowFailException(said)
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Union
 
@@ -20,6 +21,7 @@ LEVELS = {"error": logging.ERROR, "warn": logging.WARNING,
           "info": logging.INFO, "debug": logging.DEBUG}
 # Errors that are kept for the task's message; its log has all of them.
 MOST_ERRORS = 20
+MOST_CHARACTERS = 4000
 POLL_SECONDS = 0.05
 
 Logger = Union[logging.Logger, Any]
@@ -72,19 +74,24 @@ class Process:
     def _read_log(self) -> None:
         with self._pipe(self.process.stderr) as pipe:
             for line in pipe:
-                self._log(line.decode(errors="replace").rstrip("\n"))
+                with suppress(Exception):  # the program must not stand still
+                    self._log(line.decode(errors="replace").rstrip("\n"))
 
     def _log(self, line: str) -> None:
         try:
             event = json.loads(line)
-            level, message = event["level"], event["message"]
+            level, message = str(event["level"]), event["message"]
             name = event.get("pipeline")
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError,
+                RecursionError):
             # The system's loader and a crash know no JSON.
             level, message, name = "error", line, ""
         said = f"{name}: {message}" if name else str(message)
+        # Half a character is a text of Python, and no file takes it.
+        said = said.encode(errors="replace").decode()
         if level == "error":
-            self.errors.append(said)
+            self.errors.append(said if len(said) <= MOST_CHARACTERS
+                               else said[:MOST_CHARACTERS] + " ...")
         self.log.log(LEVELS.get(level, logging.INFO), "%s", said)
 
     def wait(self, grace: float) -> Outcome:
