@@ -22,7 +22,7 @@ MEANINGS = {
 KINDS = {"bug": 1, "unknown": 1, "config": 2, "access": 3, "transient": 3,
          "conflict": 3, "schema": 4, "data": 5, "state": BUSY, "different": 7,
          "stopped": 8}
-# What a shell makes of a signal's number: the program may be a script.
+# A shell adds 128 to a signal's number, and the program may be a script.
 SHELL_SIGNALS = range(128 + 1, 128 + 65)
 # An XCom is kept in Airflow's database: it has no more pipelines than this.
 MOST_PIPELINES = 100
@@ -45,7 +45,8 @@ def codes(outcome: Outcome) -> set[int]:
     every = {outcome.code}
     for each in pipelines_of(outcome):
         error = each.get("error") or {}
-        every.add(error.get("exit_code") or KINDS.get(str(error.get("code")), 0))
+        kind = str(error.get("code"))
+        every.add(error.get("exit_code") or KINDS.get(kind, 0))
     return every - {0}
 
 
