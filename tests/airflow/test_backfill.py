@@ -155,3 +155,23 @@ def test_more_chunks_than_airflow_maps(airflow, damaged, monkeypatch):
     ended = airflow(TidemarkPlanBackfillOperator, pipeline="items",
                     chunk_rows=30).expect("failed")
     assert "give a larger chunk_rows than 30" in str(ended.why)
+    # The message's ways out. Without one the chunks stay as they were cut.
+    larger = airflow.operator(TidemarkPlanBackfillOperator, pipeline="items",
+                              chunk_rows=60)
+    airflow.run(larger).expect("failed")
+    assert "tidemark backfill items --cancel" in str(ended.why)
+    damaged("backfill", "items", "--cancel").expect(0)
+    assert len(airflow.run(larger).expect("success").returned) == 2
+    larger.chunk_rows, larger.again = 90, True
+    assert len(airflow.run(larger).expect("success").returned) == 1
+
+
+def test_a_window_without_rows(airflow, damaged):
+    """Airflow skips the chunks' task then. The log of the plan says why."""
+    plan = airflow(TidemarkPlanBackfillOperator, pipeline="items",
+                   from_value="1000", to_value="2000").expect("success")
+    assert plan.returned == []
+    assert "there are no rows in this window" in plan.log
+    end = airflow(TidemarkFinishBackfillOperator, pipeline="items",
+                  chunks=plan.returned, since="1000", verify=False)
+    assert end.expect("success").returned["chunks"] == 0

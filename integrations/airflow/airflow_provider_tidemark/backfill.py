@@ -99,7 +99,9 @@ class TidemarkPlanBackfillOperator(_WindowOperator):
             raise AirflowFailException(
                 f"the window has {len(ids)} chunks, and Airflow maps over "
                 f"{most} at most: give a larger chunk_rows than "
-                f"{self.chunk_rows or 250000}, or raise [core] max_map_length")
+                f"{self.chunk_rows or 250000}, or raise [core] max_map_length."
+                " These chunks stay as they were cut. Forget them first: "
+                f"tidemark backfill {self.pipeline} --cancel (or again=True)")
         return ids
 
 
@@ -155,7 +157,7 @@ class TidemarkFinishBackfillOperator(TidemarkOperator):
         status = self.hook().call("status", self.pipeline)
         told: dict[str, Any] = self.settle(
             context, f"tidemark status of {self.pipeline}", status, since,
-            self._done(status))
+            self._done(status) if status.code == 0 else None)
         for each in outcomes.pipelines_of(status):
             told["mark"] = outcomes.mark_value(each.get("watermark"))
         self._refuse_unfinished(context, told)
