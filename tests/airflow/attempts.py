@@ -39,8 +39,8 @@ class Ended:
 class TaskInstance:
     """As much of it as an operator uses."""
 
-    def __init__(self):
-        self.pushed = {}
+    def __init__(self, try_number):
+        self.try_number, self.pushed = try_number, {}
 
     def xcom_push(self, key, value):
         self.pushed[key] = value
@@ -58,10 +58,10 @@ class Attempts:
         self.operators.append(made)
         return made
 
-    def run(self, operator, resume=None, **context):
+    def run(self, operator, resume=None, try_number=1, **context):
         """One try; `resume`: the deferral after which it goes on."""
         self.capsys.readouterr()
-        ti = TaskInstance()
+        ti = TaskInstance(try_number)
         context = {"ti": ti, "outlet_events": OutletEventAccessors(),
                    **context}
         ended = Ended("success", events=context["outlet_events"],

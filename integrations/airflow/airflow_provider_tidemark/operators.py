@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from datetime import timedelta
 from typing import Any, NoReturn, Union
+from urllib.parse import quote
 
 from . import outcome as outcomes
 from ._airflow import (
@@ -96,6 +97,8 @@ class TidemarkOperator(BaseOperator):
         self.stop_grace = seconds(stop_grace, "stop_grace")
         self._hook: TidemarkHook | None = None
         self._emptied: set[str] = set()
+        # Rows of each pipeline that earlier looks of this try have written.
+        self._rows: dict[str, int] = {}
 
     def render_template_fields(self, context: Context,
                                jinja_env: Any = None) -> None:
@@ -111,9 +114,11 @@ class TidemarkOperator(BaseOperator):
         return self._work(context, time.time())
 
     def resume(self, context: Context, event: Any = None,
-               since: float | None = None) -> Any:
+               since: float | None = None,
+               rows: Mapping[str, int] | None = None) -> Any:
         """The trigger fired: look again."""
         since = time.time() if since is None else since
+        self._rows = dict(rows or {})
         self.log.info("looking again, %.0f s after the first look",
                       time.time() - since)
         return self._work(context, since)
@@ -179,25 +184,44 @@ class TidemarkOperator(BaseOperator):
         self.log.info("%s\nlooking again in %.0f s",
                       outcomes.message(what, outcome), self.busy_delay)
         self.defer(trigger=TidemarkBusyTrigger(self.busy_delay),
-                   method_name="resume", kwargs={"since": since})
+                   method_name="resume",
+                   kwargs={"since": since, "rows": self._sums(outcome)})
         raise AssertionError("defer() returned")
 
     def tell_assets(self, context: Context,
                     pipelines: Sequence[dict[str, Any]]) -> None:
         """Give the events of the assets their rows, mark and guarantee."""
         events = context["outlet_events"]
+        # A try that failed may have loaded rows, and could tell nobody.
+        after_failure = getattr(context["ti"], "try_number", 1) > 1
+        shared: dict[str, list[dict[str, Any]]] = {}
         for each in pipelines:
             name = str(each.get("pipeline"))
+            extra = outcomes.event(each)
+            extra["rows"] += self._rows.get(name, 0)
             known = self.assets.get(name) or self.assets.get(ANY)
             if known:
-                events[known].extra = outcomes.event(each)
-            if self.asset_alias and outcomes.written(each):
+                told = shared.setdefault(known.uri, [])
+                told.append(extra)
+                events[known].extra = outcomes.event_of_several(told)
+            if self.asset_alias and (extra["rows"] or after_failure):
                 events[self.asset_alias].add(
-                    known or self._asset_of(name), extra=outcomes.event(each))
+                    known or self._asset_of(name), extra=extra)
+
+    def _sums(self, outcome: Outcome) -> dict[str, int]:
+        """The rows of this look and of those before it."""
+        sums = dict(self._rows)
+        for each in outcomes.pipelines_of(outcome):
+            name, rows = str(each.get("pipeline")), outcomes.written(each)
+            if rows:
+                sums[name] = sums.get(name, 0) + rows
+        return sums
 
     def _asset_of(self, pipeline: str) -> Asset:
-        """The asset of a table for which nobody has named one."""
-        return as_asset(f"tidemark://{self.tidemark_conn_id}/{pipeline}")
+        """The asset of a table for which nobody has named one. Airflow 2, and
+        Airflow 3 on MySQL, take a URI of ASCII alone."""
+        return as_asset(
+            f"tidemark://{self.tidemark_conn_id}/{quote(pipeline)}")
 
 
 class TidemarkRunOperator(TidemarkOperator):

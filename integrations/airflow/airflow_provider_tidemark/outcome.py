@@ -141,6 +141,15 @@ def event(each: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+def event_of_several(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """The extra of an asset that stands for several pipelines."""
+    if len(told) == 1:
+        return told[0]
+    return {"rows": sum(each["rows"] for each in told),
+            "pipelines": told[:MOST_PIPELINES],
+            "left_out": max(0, len(told) - MOST_PIPELINES)}
+
+
 def mark_value(watermark: dict[str, Any] | None) -> str | None:
     """The value alone; None: there is no mark, or it has none."""
     return (watermark or {}).get("value")
