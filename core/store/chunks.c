@@ -64,10 +64,14 @@ static const char list_sql[] = "SELECT " CHUNK_COLUMNS ",\n  " CHUNK_PAUSED "\n"
 /* The first that waits; then those that may have lost their worker. While a
  * lease lasts, only the holder's own machine can tell that the holder is gone.
  * $3 is what the processes of ours have in common. */
-static const char queued_sql[] =
-	"SELECT " CHUNK_COLUMNS ", NULL AS paused FROM chunks\n"
-	"WHERE pipeline = $1 AND config = $2 AND state = 'queued'\n"
-	"ORDER BY queued_at, backfill_id, number LIMIT 1";
+#define CHUNK_QUEUED_SQL                                                       \
+	"SELECT " CHUNK_COLUMNS ", NULL AS paused FROM chunks\n"               \
+	"WHERE pipeline = $1 AND config = $2 AND state = 'queued'\n"           \
+	"ORDER BY queued_at, backfill_id, number"
+static const char queued_sql[] = CHUNK_QUEUED_SQL " LIMIT 1";
+/* A machine may go between the two steps of giving back, the chunk and its
+ * lease: others pass by what it leaves. */
+static const char queued_more_sql[] = CHUNK_QUEUED_SQL " LIMIT 100";
 #define CHUNK_RUNNING_HERE                                                     \
 	"pipeline = $1 AND config = $2 AND state = 'running'\n"                \
 	"  AND NOT EXISTS (SELECT 1 FROM leases AS l\n"                        \
@@ -330,6 +334,9 @@ static int chunk_claim_next(struct store *s, const char *const of[3],
 		return rc;
 	rc = chunk_claim_any(s, queued_sql, of, 2, wanted, lease_us, found, out,
 			     err);
+	if (!rc && !*found)
+		rc = chunk_claim_any(s, queued_more_sql, of, 2, wanted,
+				     lease_us, found, out, err);
 	if (!rc && !*found)
 		rc = chunk_claim_any(s, running_sql, of, 3, wanted, lease_us,
 				     found, out, err);

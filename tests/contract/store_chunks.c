@@ -451,6 +451,34 @@ void leaves_a_lease_from_afar(void **state)
 	store_close(s);
 }
 
+/* A worker gave its chunk back, and its machine went before it gave the lease
+ * back: nobody waits for that lease while other chunks wait. */
+void goes_past_a_chunk_with_a_lease(void **state)
+{
+	static const struct pg_options options = { .application = "test" };
+	const struct place *p = *state;
+	struct store *s = place_open(p);
+	struct error err = ERROR_INIT;
+	struct pg *pg = NULL;
+	struct chunk c;
+
+	queue(s, 3, "c");
+	assert_true(claim(s, "a", MINUTE_US, &c));
+	assert_true(save(s, &c, CHUNK_QUEUED));
+	chunk_release(&c);
+	assert_int_equal(pg_open(&pg, &p->conn, &options, &err), 0);
+	assert_int_equal(pg_exec(pg,
+				 "UPDATE tidemark.leases SET host = 'far', "
+				 "process = 'far/pid:[1]/1'",
+				 &err),
+			 0);
+	pg_close(pg);
+	assert_true(claim(s, "b", MINUTE_US, &c));
+	assert_string_equal(c.chunk_id, "orders/c/2");
+	chunk_release(&c);
+	store_close(s);
+}
+
 #define SHARED(make)                                                           \
 	EACH(make, keeps_chunks), EACH(make, claims_in_order),                 \
 		EACH(make, takes_over), EACH(make, tells_what_holds_a_chunk),  \

@@ -63,6 +63,7 @@ extern const size_t store_chunks_n;
 /* Where rows are locked by themselves. */
 void passes_by_a_locked_chunk(void **state);
 void leaves_a_lease_from_afar(void **state);
+void goes_past_a_chunk_with_a_lease(void **state);
 extern const struct CMUnitTest store_letters_file[], store_letters_postgres[];
 extern const size_t store_letters_n;
 
