@@ -24,6 +24,7 @@ bool clocks_look(struct clocks *c)
 		log_warn("this machine's clock was set by %+.1f s",
 			 (double)(ours - c->ours_us) / 1e6);
 	c->ours_us = ours;
+	c->set |= was_set;
 	return was_set;
 }
 
@@ -37,7 +38,8 @@ int clocks_compare(struct clocks *c, struct store *store, bool *was_set,
 		return rc;
 	c->ahead_us = there - before - (clock_now_us() - before) / 2;
 	stores = clocks_store_now(c) - clock_boot_us();
-	*was_set = llabs(stores - c->stores_us) > CLOCKS_DRIFT_US;
+	*was_set = c->set || llabs(stores - c->stores_us) > CLOCKS_DRIFT_US;
 	c->stores_us = stores;
+	c->set = false;
 	return 0;
 }

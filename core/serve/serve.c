@@ -74,6 +74,17 @@ static void serve_meet(struct serve *s, struct turn *turn,
 	error_clear(&err);
 }
 
+/* When it began, by the store's clock. If ours was set back meanwhile, its
+ * start would lie in the time to come, and nothing newer would be noted until
+ * then. */
+static int64_t serve_began(const struct serve *s, const struct run_result *r,
+			   int64_t now_us)
+{
+	int64_t at = r->started_us + s->clocks.ahead_us;
+
+	return r->started_us && at < now_us ? at : now_us;
+}
+
 static void serve_finished(void *ctx, const struct run_result *r)
 {
 	struct serve *s = ctx;
@@ -91,10 +102,7 @@ static void serve_finished(void *ctx, const struct run_result *r)
 				  now + SERVE_BUSY_US);
 	else
 		timetable_begun(&s->table, r->pipeline->name,
-				r->started_us
-					? r->started_us + s->clocks.ahead_us
-					: now,
-				now);
+				serve_began(s, r, now), now);
 	board_ended(s->board, r);
 	s->options->finished(s->options->ctx, r);
 }

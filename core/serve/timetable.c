@@ -88,7 +88,13 @@ void timetable_told(struct timetable *t, const char *name, int64_t at_us,
 	timetable_begun(t, name, at_us, now_us);
 	if (!turn || at_us + TIMETABLE_DRIFT_US < turn->last_us)
 		broken = false;
-	if (!turn || turn->broken == broken)
+	if (!turn)
+		return;
+	/* The newest run has had the turn, whatever was reckoned here by a
+	 * clock that was set. */
+	if (!broken && turn->due_us <= at_us)
+		turn->not_before_us = 0;
+	else if (turn->broken == broken)
 		return;
 	turn->broken = broken;
 	turn_plan(turn, now_us);

@@ -1,7 +1,7 @@
 /*
  * The pipelines of a `serve`, and when each has its next turn. Nothing here
  * looks at a clock or at a store: the caller says what time it is and who was
- * begun when. All times are µs since 1970 UTC by this machine's clock.
+ * begun when. All times are µs since 1970 UTC by one clock.
  */
 #ifndef TIDEMARK_CORE_SERVE_TIMETABLE_H
 #define TIDEMARK_CORE_SERVE_TIMETABLE_H
@@ -50,7 +50,7 @@ void timetable_told(struct timetable *t, const char *name, int64_t at_us,
 /* Its turn stays, and is not taken before that time, unless it is begun
  * elsewhere. */
 void timetable_put_off(struct timetable *t, const char *name, int64_t until_us);
-/* This wall clock was set: what was due by the old one is due anew. */
+/* The clock was set: what was due by the old one is due anew. */
 void timetable_shift(struct timetable *t, int64_t now_us);
 /* Is it its turn? */
 bool turn_is_due(const struct turn *turn, int64_t now_us);

@@ -1,6 +1,7 @@
 """`tidemark serve` and the clocks of machines: set, or apart from each other."""
 
 import os
+import time
 
 import pytest
 
@@ -43,6 +44,51 @@ def test_a_clock_that_is_set(tidemark, served, shift):
     times = starts(tidemark, "a")[turns["a"] + 1:]
     # However late they are, no more than one for each 3 s.
     assert len(times) <= (times[-1] - times[0]) / 3_000_000 + 2, times
+
+
+@pytest.mark.parametrize("store", ("postgres", "sqlite"))
+def test_a_clock_that_is_set_in_a_run(tidemark, served, make_database, store):
+    """The run began at a time that is to come now. The next turn is none the
+    later for that, and comes once."""
+    source, _ = served
+    clock = os.path.join(tidemark.dir, "clock")
+    state = StateStore(
+        tidemark, make_database("state") if store == "postgres" else None)
+    tidemark.top["state"] = state.terms("30s")
+    for name in "ab":
+        tidemark.pipelines[name]["schedule"] = "every 2s"
+    tidemark.write_config()
+    with open(clock, "w", encoding="ascii") as file:
+        file.write("+0s")
+
+    def ended():
+        return state.ready() and state.query(
+            "SELECT ran_at FROM {t}leases WHERE name = 'a' AND ran_open = 0 "
+            "AND until = 0 AND ran_at > 0")
+
+    with source.connect(autocommit=False) as db:
+        db.execute("LOCK TABLE a IN ACCESS EXCLUSIVE MODE")
+        running = tidemark.start("serve", env={
+            "LD_PRELOAD": FAKETIME,
+            "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1",
+            "DONT_FAKE_MONOTONIC": "1"})
+        wait_for(lambda: source.query(
+            "SELECT FROM pg_locks WHERE NOT granted"), what="the first run")
+        with open(clock, "w", encoding="ascii") as file:
+            file.write("-3600s")
+        wait_for(lambda: logged(running, "clock was set"), what="the jump")
+        db.rollback()
+    wait_for(ended, what="the end of the first run")
+
+    def runs():
+        return state.query("SELECT count(*) FROM {t}attempts "
+                           "WHERE pipeline = 'a'")[0][0]
+
+    begun, ran = time.monotonic(), runs()
+    wait_for(lambda: runs() > ran + 3, what="turns")
+    turns = (time.monotonic() - begun) / 2
+    assert runs() - ran <= turns + 2, (turns, runs() - ran)
+    stop(running)
 
 
 def now(state):

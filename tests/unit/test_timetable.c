@@ -120,6 +120,22 @@ static void test_a_clock_that_is_set_back(void **state)
 	assert_in_range(turn->due_us, NOW - HOUR, NOW - HOUR + 5 * MINUTE);
 }
 
+/* A start that was reckoned by a wrong clock: the store knows who was begun. */
+static void test_a_turn_that_was_had(void **state)
+{
+	struct world *w = *state;
+	struct turn *turn = begun(w, "a", NOW + HOUR);
+
+	turn->due_us = NOW - MINUTE;
+	timetable_put_off(&w->t, "a", NOW + MINUTE / 6);
+	timetable_told(&w->t, "a", NOW - MINUTE, false, NOW);
+	assert_in_range(turn->due_us, NOW + 1, NOW + 5 * MINUTE);
+	assert_int_equal(turn->not_before_us, 0);
+	turn->due_us = NOW - MINUTE;
+	timetable_told(&w->t, "a", NOW - 2 * MINUTE, false, NOW);
+	assert_int_equal(turn->due_us, NOW - MINUTE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +150,8 @@ int main(void)
 			test_what_is_known_outlives_the_config, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(test_a_clock_that_is_set_back,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_turn_that_was_had,
 						set_up, tear_down),
 	};
 
