@@ -124,6 +124,8 @@ def test_each_pod_is_sealed(case):
     ({"config": {"state": "sqlite:state.db"}},
      "'/config/state': 'sqlite:state.db' does not match"),
     ({"config": {"state": {"url": "sqlite:state.db"}}}, "'/config/state/url'"),
+    ({"config": {"state": "postgresql://db", "serve": {"listen": "off"}}},
+     "config.serve.listen is given: write serve.listen"),
     ({"replicas": 2}, "'replicas' not allowed"),
     ({"serve": {"replicas": -1}}, "'/serve/replicas': minimum"),
     ({"serve": {"listen": "127.0.0.1:9464"}}, "'/serve/listen'"),
@@ -167,6 +169,51 @@ def test_names_fit():
     for each in chart.manifests(chart.values_of("usual"), release="r" * 53):
         longest = {"CronJob": 52, "Job": 63 - len("-99999")}
         assert len(each["metadata"]["name"]) <= longest.get(each["kind"], 63)
+
+
+def test_words_stay_words(tmp_path):
+    """Helm takes `on` and `off` for truth values, and the config does not."""
+    values = tmp_path / "values.yaml"
+    values.write_text(chart.values_of("usual").read_text("utf-8").replace(
+        "config:\n", """config:
+  notify:
+    - { webhook: "https://alerts.example/hook", on: [failed] }
+  log: { row_values: false }
+""").replace("defaults: {", "defaults: { verify: off, ").replace(
+        "column: updated_at }", "column: updated_at, settle: off }"), "utf-8")
+    text = chart.only(chart.manifests(values), "ConfigMap")["data"][
+        "tidemark.yaml"]
+    config = yaml.safe_load(text)
+    assert config["notify"][0] == {"webhook": "https://alerts.example/hook",
+                                   "on": ["failed"]}
+    assert config["defaults"]["verify"] == "off"
+    assert config["pipelines"]["orders"]["watermark"]["settle"] == "off"
+    assert config["log"] == {"row_values": False}
+
+
+def test_names_are_names():
+    """A Service's begins with a letter and has no dot. Whatever looks like a
+    number is a text for Kubernetes."""
+    made = chart.manifests(usual(), release="my.shop")
+    assert {each["metadata"]["name"].split("-tidemark")[0]
+            for each in made} == {"my-shop"}
+    with pytest.raises(chart.Refused, match="fullnameOverride"):
+        chart.helm("template", usual(), release="7shop")
+    made = chart.manifests(usual(
+        fullnameOverride="shop", nameOverride="12", secret="34",
+        priorityClassName="56", serviceAccount={"name": "78"}), release="90")
+    for each in made:
+        assert not schema_errors(each, chart.RELEASES[-1])
+        labels = each["metadata"]["labels"]
+        assert labels["app.kubernetes.io/instance"] == "90"
+
+
+def test_a_job_may_go_at_once():
+    chunk = {"lastChunk": "orders/2e339942df21/12"}
+    for more, expected in (({}, None), ({"ttlSecondsAfterFinished": 0}, 0)):
+        job = chart.only(chart.manifests(usual(
+            backfills={"january": {**chunk, **more}})), "Job")
+        assert job["spec"].get("ttlSecondsAfterFinished") == expected
 
 
 def test_another_backfill_is_another_job():

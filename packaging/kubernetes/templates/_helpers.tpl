@@ -6,12 +6,12 @@
 {{- define "tidemark.fullname" -}}
 {{- $name := include "tidemark.name" . -}}
 {{- $whole := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
-{{- default $whole .Values.fullnameOverride | trunc 30 | trimSuffix "-" -}}
+{{- default $whole .Values.fullnameOverride | replace "." "-" | trunc 30 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "tidemark.selector" -}}
-app.kubernetes.io/name: {{ include "tidemark.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "tidemark.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "tidemark.labels" -}}
@@ -52,12 +52,35 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- concat $own $asked .Values.serve.hosts | uniq | toYaml -}}
 {{- end -}}
 
+{{/* Helm reads `off` and `on` as truth values, also where they are words. */}}
+{{- define "tidemark.words" -}}
+{{- $map := . -}}
+{{- range $key, $value := $map -}}
+{{- if kindIs "map" $value -}}
+{{- include "tidemark.words" $value -}}
+{{- else if and (has $key (list "verify" "settle")) (kindIs "bool" $value) -}}
+{{- $_ := set $map $key (ternary "on" "off" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tidemark.notifyWords" -}}
+{{- range . -}}
+{{- if and (kindIs "map" .) (hasKey . "true") -}}
+{{- $_ := set . "on" (get . "true") -}}
+{{- $_ = unset . "true" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The config of the user, with `serve` as the cluster needs it. */}}
 {{- define "tidemark.config" -}}
 {{- $serve := dict "listen" .Values.serve.listen "token" "${file:/run/secrets/tidemark/token}" -}}
 {{- $serve = mergeOverwrite $serve (deepCopy (dig "serve" dict .Values.config)) -}}
 {{- $_ := set $serve "hosts" (include "tidemark.hosts" . | fromYamlArray) -}}
 {{- $config := deepCopy .Values.config -}}
+{{- include "tidemark.words" $config -}}
+{{- include "tidemark.notifyWords" $config.notify -}}
 {{- if .Values.serve.enabled -}}
 {{- $_ := set $config "serve" $serve -}}
 {{- end -}}
@@ -83,7 +106,7 @@ annotations:
 
 {{/* Of each pod: not root, no rights, no token of Kubernetes. */}}
 {{- define "tidemark.podSpec" -}}
-serviceAccountName: {{ include "tidemark.serviceAccount" . }}
+serviceAccountName: {{ include "tidemark.serviceAccount" . | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 terminationGracePeriodSeconds: {{ .Values.serve.terminationGracePeriodSeconds }}
@@ -99,7 +122,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
@@ -115,10 +138,10 @@ affinity:
 {{- end }}
 volumes:
   - name: config
-    configMap: { name: {{ include "tidemark.configMap" . }} }
+    configMap: { name: {{ include "tidemark.configMap" . | quote }} }
   {{- with .Values.secret }}
   - name: secrets
-    secret: { secretName: {{ . }}, defaultMode: 0440 }
+    secret: { secretName: {{ . | quote }}, defaultMode: 0440 }
   {{- end }}
   - name: home
     emptyDir: {}
