@@ -40,10 +40,11 @@ static const char make_sql[] =
 	"VALUES ($1, 0, '', '', 0, '', '', 0, 0)\n"
 	"ON CONFLICT (name) DO NOTHING";
 
-/* A run may be this early for its turn: whoever compares clocks is off by some
- * milliseconds, and a store may count in them. A run that began later than that
- * from now began before the clock was set back. */
-#define LEASE_EARLY_US (60 * US_PER_SECOND)
+/* A run may be this early for its turn: whoever compares clocks is off by half
+ * the time of an answer, and a store may count in milliseconds. A run that
+ * began later than that from now began before the clock was set back, and holds
+ * up no turn. */
+#define LEASE_EARLY_US (10 * US_PER_SECOND)
 
 static const char take_sql[] =
 	"UPDATE leases SET fence = fence + 1, holder = $1, host = $2,\n"

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clients/pg.h"
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/base/process.h"
@@ -459,6 +460,34 @@ static void knows_a_run_that_is_early(void **state)
 	t = take_turn(s, "d", true, soon + 60 * MINUTE_US);
 	assert_int_equal(t.answer, LEASE_TAKEN);
 	assert_true(t.lease.ran_at < soon);
+	end_turn(s, &t, false);
+	store_close(s);
+}
+
+/* It began at a time that is to come: the store's clock was set back by a
+ * minute, as when a server that is behind takes over. The turns until then are
+ * not lost.
+ */
+void knows_a_run_to_come(void **state)
+{
+	static const struct pg_options options = { .application = "test" };
+	const struct place *p = *state;
+	struct store *s = place_open(p);
+	struct taken t = take_turn(s, "a", true, 1);
+	int64_t next = t.lease.ran_at + US_PER_SECOND;
+	struct error err = ERROR_INIT;
+	struct pg *pg = NULL;
+
+	end_turn(s, &t, false);
+	assert_int_equal(pg_open(&pg, &p->conn, &options, &err), 0);
+	assert_int_equal(pg_exec(pg,
+				 "UPDATE tidemark.leases "
+				 "SET ran_at = ran_at + 58000000",
+				 &err),
+			 0);
+	pg_close(pg);
+	t = take_turn(s, "b", true, next);
+	assert_int_equal(t.answer, LEASE_TAKEN);
 	end_turn(s, &t, false);
 	store_close(s);
 }

@@ -347,6 +347,7 @@ static int run_postgres(const char *pattern)
 		EACH(postgres, passes_by_a_locked_chunk),
 		EACH(postgres, leaves_a_lease_from_afar),
 		EACH(postgres, goes_past_a_chunk_with_a_lease),
+		EACH(postgres, knows_a_run_to_come),
 	};
 	const struct part parts[] = {
 		{ own, ARRAY_SIZE(own) },

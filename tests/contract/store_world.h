@@ -56,6 +56,7 @@ extern const struct CMUnitTest store_files[];
 extern const size_t store_files_n;
 extern const struct CMUnitTest store_leases_file[], store_leases_postgres[];
 extern const size_t store_leases_n;
+void knows_a_run_to_come(void **state);
 extern const struct CMUnitTest store_runs_file[], store_runs_postgres[];
 extern const size_t store_runs_n;
 extern const struct CMUnitTest store_chunks_file[], store_chunks_postgres[];
