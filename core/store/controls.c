@@ -85,6 +85,14 @@ int store_controls_list(struct store *s, struct control_list *out,
 			 err);
 }
 
+bool control_list_pauses(const struct control_list *list, const char *pipeline)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(list->items[i].pipeline, pipeline))
+			return list->items[i].paused_at > 0;
+	return false;
+}
+
 int store_control_note(struct store *s, const char *pipeline, const char *who,
 		       const char *what, const char *detail, struct error *err)
 {

@@ -27,6 +27,9 @@ void control_list_release(struct control_list *list);
 int store_controls_list(struct store *s, struct control_list *out,
 			struct error *err);
 
+/* Does one of them hold the pipeline? */
+bool control_list_pauses(const struct control_list *list, const char *pipeline);
+
 /* Each also notes who did it. A pause of one that is paused has a new reason,
  * and its old time. */
 int store_control_pause(struct store *s, const char *pipeline, const char *who,

@@ -40,9 +40,9 @@ static const char make_sql[] =
 	"VALUES ($1, 0, '', '', 0, '', '', 0, 0)\n"
 	"ON CONFLICT (name) DO NOTHING";
 
-/* A run may be this early for its turn: whoever compares clocks is off by half
+/* A run may be this early for its turn. Whoever compares clocks is off by half
  * the time of an answer, and a store may count in milliseconds. A run that
- * began later than that from now began before the clock was set back, and holds
+ * began later than that from now began before the clock was set back. It holds
  * up no turn. */
 #define LEASE_EARLY_US (10 * US_PER_SECOND)
 

@@ -464,10 +464,9 @@ static void knows_a_run_that_is_early(void **state)
 	store_close(s);
 }
 
-/* It began at a time that is to come: the store's clock was set back by a
- * minute, as when a server that is behind takes over. The turns until then are
- * not lost.
- */
+/* It began at a time that is to come. The store's clock was set back by a
+ * minute, as when a server that is behind takes over. No turn until then is
+ * lost. */
 void knows_a_run_to_come(void **state)
 {
 	static const struct pg_options options = { .application = "test" };
