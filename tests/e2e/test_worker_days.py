@@ -11,7 +11,9 @@ from bench import (EXIT_CONFIG, EXIT_DATA, EXIT_OK, EXIT_STATE,
 from ends import PostgresEnd
 from oracle import check_items
 from servers import APP, wait_for
+from state import StateStore
 from test_backfill import chunks, damage, no_rows_left
+from test_serve import configure, fill, starts, stop
 from test_timelines import REPLICATES, copy_of, promote, replay
 
 __all__ = ["copy_of"]  # a fixture
@@ -131,6 +133,34 @@ def test_two_backfills_of_one_pipeline(tidemark, source, make_destination,
     chunks(tidemark, "--again", *size, "--from", "61")
     check_items(source, destination)
     no_rows_left(destination)
+
+
+def test_a_pause_holds_up_nobody_else(tidemark, source, make_destination):
+    """Chunks of two pipelines are queued, and the first is paused. A worker does
+    the others, and those of the first when it is resumed."""
+    destination = make_destination("postgres")
+    configure(tidemark, source, destination, fill(source, "a", "b"),
+              batch={"rows": 10})
+    tidemark.run()
+    for name in "ab":
+        tidemark("backfill", name, "--queue", "--chunk-rows", "10").expect(
+            EXIT_OK)
+    tidemark("pause", "a").expect(EXIT_OK)
+    worker = tidemark.start("worker", "--interval", "1ms")
+    state = StateStore(tidemark)
+
+    def done(name):
+        return state.query("SELECT count(*) FROM {t}chunks "
+                           f"WHERE pipeline = '{name}' AND state = 'done'")
+
+    wait_for(lambda: done("b") == [(3,)], what="the chunks that may be done")
+    # Its runs come as well, and none of the one that is paused.
+    ran = len(starts(tidemark, "b"))
+    wait_for(lambda: len(starts(tidemark, "b")) > ran + 2, what="runs")
+    assert done("a") == [(0,)] and len(starts(tidemark, "a")) == 1
+    tidemark("resume", "a").expect(EXIT_OK)
+    wait_for(lambda: done("a") == [(3,)], what="the others")
+    stop(worker)
 
 
 def test_the_store_fails_over(tidemark_failpoints, source, make_destination,

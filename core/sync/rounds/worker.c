@@ -10,6 +10,7 @@
 #include "core/base/pool.h"
 #include "core/base/stop.h"
 #include "core/store/chunks.h"
+#include "core/store/controls.h"
 #include "core/store/history.h"
 #include "core/store/session.h"
 #include "core/sync/backfill/backfill.h"
@@ -36,6 +37,7 @@ struct worker {
 	struct chunk_form form; /* the last chunk's */
 	bool yields; /* others have sessions, if it finds no room */
 	int64_t rests_until_us; /* monotonic; 0: it does not */
+	struct control_list wishes; /* empty, if it has one pipeline */
 };
 
 static struct lease_terms worker_terms(const struct worker *w)
@@ -142,12 +144,6 @@ static void worker_chunk_failed(struct worker *w, const struct chunk *c,
 	}
 }
 
-static bool worker_yields(struct worker *w)
-{
-	w->yields = w->options->room && crew_room_yields(w->options->room);
-	return w->yields;
-}
-
 static void worker_ended(const struct worker *w, const struct run_result *r)
 {
 	if (w->options->ended)
@@ -161,7 +157,7 @@ static int worker_try(struct worker *w, const struct pipeline_settings *p,
 	const struct run_options options = { .lease = worker_terms(w),
 					     .task = &work.task,
 					     .pace_share = w->options->share,
-					     .yields = worker_yields(w),
+					     .yields = w->yields,
 					     .progress = w->options->follow,
 					     .progress_ctx = w->options->ctx };
 	struct run_result result;
@@ -190,6 +186,7 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 {
 	struct error err = ERROR_INIT;
 
+	w->yields = w->options->room && crew_room_yields(w->options->room);
 	if (!worker_try(w, p, c, &err))
 		w->out->done++;
 	else if (err.code != ERROR_STOPPED)
@@ -197,20 +194,34 @@ static void worker_chunk(struct worker *w, const struct pipeline_settings *p,
 	log_set_pipeline("");
 }
 
-/* One chunk of any pipeline. */
+static int worker_chunk_of(struct worker *w, const struct pipeline_settings *p,
+			   bool *found, struct error *err)
+{
+	struct chunk c = { .chunk_id = NULL };
+	int rc = worker_claim(w, p, NULL, &c, found, err);
+
+	if (!rc && *found)
+		worker_chunk(w, p, &c);
+	chunk_release(&c);
+	return rc;
+}
+
+/* One chunk of any pipeline; of one that is paused only if there is no other,
+ * by a worker that ends with its work. It stands in it then, and says so. */
 static int worker_next_chunk(struct worker *w, bool *found, struct error *err)
 {
+	size_t passes = w->options->once ? 2 : 1;
 	int rc = 0;
 
 	*found = false;
-	for (size_t i = 0; !rc && !*found && i < w->n; i++) {
-		struct chunk c;
+	control_list_release(&w->wishes);
+	if (w->n > 1)
+		rc = store_controls_list(w->store, &w->wishes, err);
+	for (size_t i = 0; !rc && !*found && i < w->n * passes; i++) {
+		const struct pipeline_settings *p = w->pipelines[i % w->n];
 
-		memset(&c, 0, sizeof(c));
-		rc = worker_claim(w, w->pipelines[i], NULL, &c, found, err);
-		if (!rc && *found)
-			worker_chunk(w, w->pipelines[i], &c);
-		chunk_release(&c);
+		if (control_list_pauses(&w->wishes, p->name) == (i >= w->n))
+			rc = worker_chunk_of(w, p, found, err);
 	}
 	return rc;
 }
@@ -310,7 +321,9 @@ static int worker_round(struct worker *w, bool *over, struct error *err)
 	while (!rc && found && !stop_requested() && !worker_is_at_rest(w))
 		rc = worker_next_chunk(w, &found, err);
 	for (size_t i = 0; !rc && i < w->n && !stop_requested(); i++)
-		if (w->options->interval_us)
+		if (w->options->interval_us &&
+		    (w->options->once ||
+		     !control_list_pauses(&w->wishes, w->pipelines[i]->name)))
 			rc = worker_pipeline(w, w->pipelines[i], err);
 	if (!rc && !stop_requested())
 		rc = worker_is_over(w, over, err);
@@ -364,6 +377,7 @@ int worker_run(const struct settings *s,
 	if (options->room && !w.rests_until_us)
 		crew_room_end(options->room);
 	store_close(w.store);
+	control_list_release(&w.wishes);
 	chunk_form_release(&w.form);
 	if (rc)
 		return rc;
