@@ -79,6 +79,7 @@ def test_another_process_has_it(airflow, items, source):
         task.busy_timeout = 1e-9
         late = airflow.run(task, resume=again).expect("failed")
         assert "busy_timeout" in str(late.why)
+        assert late.pushed[FAILED_KEY]["exit_code"] == 6
         task.deferrable = False
         airflow.run(task).expect("retry")
     airflow.run(task, resume=again).expect("success")

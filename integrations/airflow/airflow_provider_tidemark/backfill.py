@@ -161,6 +161,9 @@ class TidemarkFinishBackfillOperator(TidemarkOperator):
         for each in outcomes.pipelines_of(status):
             told["mark"] = outcomes.mark_value(each.get("watermark"))
         self._refuse_unfinished(context, told)
+        if not told["chunks"]:
+            self.log.warning("the backfill of %s has no chunks: there were no "
+                             "rows in its window", self.pipeline)
         if self.verify:
             outcome = self.call("verify", self.pipeline,
                                 flags=options(since=self.since))

@@ -169,18 +169,19 @@ class TidemarkOperator(BaseOperator):
 
     def _end(self, context: Context, what: str, outcome: Outcome,
              since: float, told: Any) -> NoReturn:
-        if self.deferrable and outcomes.is_busy(outcome):
+        waited = time.time() - since
+        busy = self.deferrable and outcomes.is_busy(outcome)
+        if busy and waited < self.busy_timeout:
             self._wait(what, outcome, since)
         if told is not None:
             context["ti"].xcom_push(key=FAILED_KEY, value=told)
-        outcomes.fail(what, outcome)
-
-    def _wait(self, what: str, outcome: Outcome, since: float) -> NoReturn:
-        waited = time.time() - since
-        if waited >= self.busy_timeout:
+        if busy:
             raise AirflowFailException(
                 f"{outcomes.message(what, outcome)}\nwaited for "
                 f"{waited:.0f} s, busy_timeout is {self.busy_timeout:.0f} s")
+        outcomes.fail(what, outcome)
+
+    def _wait(self, what: str, outcome: Outcome, since: float) -> NoReturn:
         self.log.info("%s\nlooking again in %.0f s",
                       outcomes.message(what, outcome), self.busy_delay)
         self.defer(trigger=TidemarkBusyTrigger(self.busy_delay),
