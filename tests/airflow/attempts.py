@@ -4,7 +4,7 @@ import dataclasses
 
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import (AirflowException, AirflowFailException,
-                                    TaskDeferred)
+                                    AirflowSkipException, TaskDeferred)
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from bench import assert_no_secret
 
@@ -13,7 +13,7 @@ from bench import assert_no_secret
 class Ended:
     """How a try ended, as Airflow would take it.
 
-    state     success, failed (for good), retry or deferred
+    state     success, failed (for good), retry, skipped or deferred
     returned  the value that it returned: its XCom
     pushed    other XComs, by key
     events    the events of its assets
@@ -37,10 +37,15 @@ class Ended:
 
 
 class TaskInstance:
-    """As much of it as an operator uses."""
+    """As much of it as an operator uses; `states`: of other tasks."""
 
-    def __init__(self, try_number):
-        self.try_number, self.pushed = try_number, {}
+    dag_id, run_id = "test", "run"
+
+    def __init__(self, try_number, states):
+        self.try_number, self.states, self.pushed = try_number, states, {}
+
+    def get_task_states(self, **_):
+        return {self.run_id: self.states}
 
     def xcom_push(self, key, value):
         self.pushed[key] = value
@@ -58,10 +63,10 @@ class Attempts:
         self.operators.append(made)
         return made
 
-    def run(self, operator, resume=None, try_number=1, **context):
+    def run(self, operator, resume=None, try_number=1, states=(), **context):
         """One try; `resume`: the deferral after which it goes on."""
         self.capsys.readouterr()
-        ti = TaskInstance(try_number)
+        ti = TaskInstance(try_number, dict(states))
         context = {"ti": ti, "outlet_events": OutletEventAccessors(),
                    **context}
         ended = Ended("success", events=context["outlet_events"],
@@ -79,6 +84,8 @@ class Attempts:
             ended.state, ended.why = "deferred", why
         except AirflowFailException as why:
             ended.state, ended.why = "failed", why
+        except AirflowSkipException as why:
+            ended.state, ended.why = "skipped", why
         except AirflowException as why:
             ended.state, ended.why = "retry", why
         ended.log = self.capsys.readouterr().out

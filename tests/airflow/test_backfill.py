@@ -107,9 +107,15 @@ def test_the_end_does_not_trust_success_alone(airflow, damaged, ids):
 
 def test_no_plan_is_no_success(airflow, damaged):
     """The end runs whatever became of the plan, and the DAG's state is its."""
-    ended = airflow(TidemarkFinishBackfillOperator, pipeline="items",
-                    chunks=None).expect("failed")
-    assert "the task that plans the backfill has failed" in str(ended.why)
+    end = airflow.operator(TidemarkFinishBackfillOperator, pipeline="items",
+                           chunks=None)
+    for states in ({}, {"plan": "failed", "chunk": "upstream_failed"},
+                   {"plan": "success", "chunk": "skipped"}):
+        ended = airflow.run(end, states=states).expect("failed")
+        assert "the task that plans the backfill has failed" in str(ended.why)
+    # A branch above has chosen another way.
+    airflow.run(end, states={"plan": "skipped",
+                             "chunk": "skipped"}).expect("skipped")
 
 
 def test_a_zombie_wakes_after_its_chunk_was_taken_over(

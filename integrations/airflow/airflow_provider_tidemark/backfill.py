@@ -8,10 +8,12 @@ from typing import Any
 from . import outcome as outcomes
 from ._airflow import (
     AirflowFailException,
+    AirflowSkipException,
     Asset,
     Context,
     TaskGroup,
     conf,
+    states_of,
 )
 from .operators import ANY, FAILED_KEY, TidemarkOperator, as_list, options
 from .process import Outcome
@@ -151,6 +153,9 @@ class TidemarkFinishBackfillOperator(TidemarkOperator):
     def work(self, context: Context, since: float) -> dict[str, Any]:
         """Fail for good with the chunks that are not done; else compare."""
         if self.chunks is None:
+            if states_of(context, self.upstream_task_ids) == {"skipped"}:
+                raise AirflowSkipException(
+                    f"the backfill of {self.pipeline} was skipped")
             raise AirflowFailException(
                 f"there is no list of chunks of {self.pipeline}: the task that "
                 "plans the backfill has failed, and its log says why")
