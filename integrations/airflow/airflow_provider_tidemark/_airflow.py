@@ -9,13 +9,16 @@ from collections.abc import Iterable
 from typing import Any
 
 try:
-    from airflow.sdk import (Asset, AssetAlias, BaseHook, BaseOperator,
-                             TaskGroup)
+    from airflow.sdk import Asset, AssetAlias, BaseOperator, TaskGroup
 except ImportError:
     from airflow.datasets import Dataset as Asset, DatasetAlias as AssetAlias
-    from airflow.hooks.base import BaseHook
     from airflow.models.baseoperator import BaseOperator
     from airflow.utils.task_group import TaskGroup
+
+try:
+    from airflow.sdk import BaseHook  # since 3.1
+except ImportError:
+    from airflow.hooks.base import BaseHook
 
 try:
     from airflow.sdk.exceptions import (AirflowException, AirflowFailException,
