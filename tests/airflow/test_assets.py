@@ -86,3 +86,6 @@ def test_rows_that_a_failed_try_has_loaded(airflow, two):
     two.write_config()
     ended = airflow.run(task, try_number=2).expect("success")
     assert told(ended, airflow) == {"items": (20, ITEMS), "größe a": (0, OTHER)}
+    verify = airflow.operator(TidemarkVerifyOperator, asset_alias="all")
+    compared = airflow.run(verify, try_number=2)
+    assert told(compared.expect("success"), airflow) == {}

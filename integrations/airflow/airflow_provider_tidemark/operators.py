@@ -190,11 +190,15 @@ class TidemarkOperator(BaseOperator):
         raise AssertionError("defer() returned")
 
     def tell_assets(self, context: Context,
-                    pipelines: Sequence[dict[str, Any]]) -> None:
-        """Give the events of the assets their rows, mark and guarantee."""
+                    pipelines: Sequence[dict[str, Any]],
+                    loads: bool = True) -> None:
+        """Give the events of the assets their rows, mark and guarantee.
+
+        loads  the command can change rows
+        """
         events = context["outlet_events"]
         # A try that failed may have loaded rows, and could tell nobody.
-        after_failure = getattr(context["ti"], "try_number", 1) > 1
+        after_failure = loads and context["ti"].try_number > 1
         shared: dict[str, list[dict[str, Any]]] = {}
         for each in pipelines:
             name = str(each.get("pipeline"))
@@ -297,7 +301,8 @@ class TidemarkVerifyOperator(TidemarkOperator):
         told: dict[str, Any] = self.settle(
             context, f"tidemark verify of {outcomes.names(wanted)}", outcome,
             since, outcomes.small(outcome))
-        self.tell_assets(context, outcomes.pipelines_of(outcome))
+        self.tell_assets(context, outcomes.pipelines_of(outcome),
+                         loads=self.repair or self.deletes == "apply")
         return told
 
 
