@@ -208,6 +208,16 @@ def test_names_are_names():
         assert labels["app.kubernetes.io/instance"] == "90"
 
 
+def test_a_volume_of_one_node():
+    """Its old pod goes before the new one comes. Kubernetes refuses the numbers
+    of a rolling update beside that."""
+    for strategy in ("RollingUpdate", "Recreate"):
+        made = chart.only(chart.manifests(usual(
+            serve={"strategy": strategy})), "Deployment")["spec"]["strategy"]
+        assert made["type"] == strategy
+        assert ("rollingUpdate" in made) == (strategy == "RollingUpdate")
+
+
 def test_a_job_may_go_at_once():
     chunk = {"lastChunk": "orders/2e339942df21/12"}
     for more, expected in (({}, None), ({"ttlSecondsAfterFinished": 0}, 0)):
