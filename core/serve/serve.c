@@ -311,14 +311,16 @@ static int serve_ask_controls(struct serve *s, struct error *err)
 
 static int serve_ask_store(struct serve *s, struct error *err)
 {
-	bool was_set;
+	bool first = !s->clocks.stores_us, was_set;
 	int rc = generation_store(s->now, err);
 
 	if (!rc)
 		rc = clocks_compare(&s->clocks, s->now->store, &was_set, err);
 	if (rc)
 		return rc;
-	if (was_set)
+	if (first)
+		timetable_learn(&s->table, clocks_store_now(&s->clocks));
+	else if (was_set)
 		timetable_shift(&s->table, clocks_store_now(&s->clocks));
 	rc = store_lease_starts(s->now->store, serve_note_start, s, err);
 	return rc ? rc : serve_ask_controls(s, err);

@@ -108,6 +108,14 @@ void timetable_put_off(struct timetable *t, const char *name, int64_t until_us)
 		turn->not_before_us = until_us;
 }
 
+void timetable_learn(struct timetable *t, int64_t now_us)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		t->items[i].known_us = now_us;
+		turn_plan(&t->items[i], now_us);
+	}
+}
+
 void timetable_shift(struct timetable *t, int64_t now_us)
 {
 	for (size_t i = 0; i < t->n; i++) {

@@ -50,6 +50,8 @@ void timetable_told(struct timetable *t, const char *name, int64_t at_us,
 /* Its turn stays, and is not taken before that time, unless it is begun
  * elsewhere. */
 void timetable_put_off(struct timetable *t, const char *name, int64_t until_us);
+/* The clock is known now, and was not before: so are all pipelines. */
+void timetable_learn(struct timetable *t, int64_t now_us);
 /* The clock was set: what was due by the old one is due anew. */
 void timetable_shift(struct timetable *t, int64_t now_us);
 /* Is it its turn? */

@@ -91,6 +91,25 @@ def test_a_clock_that_is_set_in_a_run(tidemark, served, make_database, store):
     stop(running)
 
 
+def test_a_clock_that_was_wrong_from_the_start(tidemark, served,
+                                               make_database):
+    """It is more than a year behind. Nobody makes up for the times of a cron
+    expression that lie between: they were before this pipeline."""
+    state = StateStore(tidemark, make_database("state"))
+    tidemark.top["state"] = state.terms("30s")
+    tidemark.pipelines["a"]["schedule"] = {"cron": "0 0 1 1 *"}
+    tidemark.write_config()
+    running = tidemark.start("serve", env={
+        "LD_PRELOAD": FAKETIME, "FAKETIME": "-400d",
+        "DONT_FAKE_MONOTONIC": "1"})
+    wait_for(lambda: state.ready() and state.query(
+        "SELECT count(*) FROM {t}attempts WHERE pipeline = 'b' "
+        "AND outcome = 'caught_up'")[0][0] > 2, what="runs of the other")
+    stop(running)
+    assert state.query("SELECT count(*) FROM {t}attempts "
+                       "WHERE pipeline = 'a'") == [(0,)]
+
+
 def now(state):
     """By the store's clock, in seconds."""
     return state.query("SELECT extract(epoch FROM clock_timestamp())"
