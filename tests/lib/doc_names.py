@@ -21,7 +21,7 @@ CALL = re.compile(r"(?<![\w/.@+-])(?<!-u )tidemark((?:[ \t]+(?:\\\n[ \t]*)?"
                   r"(?:'[^']*'|\"[^\"]*\"|[^\s|;&)<>#'\"`\\]+))*)")
 # The word is an argument of these.
 NO_CALL = re.compile(r"\b(apt-get|apt|dpkg|systemctl|journalctl|chown|docker|podman"
-                     r"|pip|pipx)\b[^|;&\n]*$")
+                     r"|pip|pipx|airflow)\b[^|;&\n]*$")
 FLAG = re.compile(r"^--?[a-z][a-z-]*")
 # YAML of other programs, by keys of theirs at the top.
 FOREIGN = {"services", "groups", "scrape_configs", "models", "sources", "on",
@@ -115,8 +115,8 @@ def literals():
     """All words of the sources and of what is shipped with them."""
     text = subprocess.run(
         ["git", "-C", ROOT, "grep", "-hoE", r"[A-Za-z0-9_$-]{3,}", "--",
-         "*.c", "*.h", "migrations", "packaging", "demo", "tools", "examples",
-         "meson*"], check=True, capture_output=True, text=True).stdout
+         "*.c", "*.h", "migrations", "packaging", "integrations", "demo", "tools",
+         "examples", "meson*"], check=True, capture_output=True, text=True).stdout
     return set(text.split())
 
 
