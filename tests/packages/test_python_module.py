@@ -195,8 +195,10 @@ def test_a_run_that_does_not_stop_ends_when_grace_is_over(module, stand_in,
     assert set(caught.value.result["got"]) == {signal.SIGTERM, signal.SIGINT}
 
 
+# A job in the background has SIGINT ignored, and so have the tests in it.
 CALLER = """
-import sys, tidemark
+import signal, sys, tidemark
+signal.signal(signal.SIGINT, signal.default_int_handler)
 tidemark._call.PROGRAM = sys.argv[1]
 import logging
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
