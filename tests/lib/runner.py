@@ -51,14 +51,14 @@ SUITES = {
     "crash": (3, {"failpoints"}),
     "faults": (3, {"plain", "failpoints", "sanitize"}),
     "contract": (3, {"sanitize"}),
+    "packages": (2, {"plain"}),
+    "airflow": (1, {"plain", "failpoints"}),
     "idempotency": (3, {"plain"}),
     "fidelity": (3, {"plain"}),
     "thread": (2, {"thread"}),
     "browser": (3, {"plain"}),
-    "packages": (2, {"plain"}),
     "unit": (1, {"sanitize"}),
     "fuzz": (1, {"fuzz"}),
-    "airflow": (1, {"plain", "failpoints"}),
 }
 # The contract suite's programs that take long are begun first.
 SLOW_PROGRAMS = ("destination clickhouse", "destination duckdb",
