@@ -136,8 +136,8 @@ def test_append_soak(tidemark, source, make_destination):
     with workload.Writers(source, threads=2, seed=9):
         watch_and_kill(tidemark, 6, random.Random(3))
     workload.settle(source)
-    wait_for(lambda: tidemark.run().pipeline()["rows_read"] == 0, step=0.2,
-             what="the last rows to settle")
+    wait_for(lambda: (last := tidemark.run().pipeline())["rows_read"] ==
+             last["rows_held"] == 0, step=0.2, what="the last rows to settle")
     oracle.check_equal(source, destination, "items", "public.items",
                        oracle.ITEMS, pipeline="items")
     twice = destination.query(

@@ -123,7 +123,8 @@ def test_soak(tidemark, make_mysql, make_destination, full, engine,
     workload.settle(source)
     rest = tidemark.run().json()["pipelines"]
     wait_for(lambda: all(
-        each["rows_read"] == 0 for each in tidemark.run().json()["pipelines"]),
+        each["rows_read"] == each["rows_held"] == 0
+        for each in tidemark.run().json()["pipelines"]),
              step=0.2, what="the last rows to settle")
     for result in tidemark.run().json()["pipelines"]:
         assert result["rows_read"] == written(result) == 0, result
